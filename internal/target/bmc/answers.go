@@ -7,12 +7,12 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// answersPoll is how often the power of a node is read that this program cuts while it is being asked something.
+// answersPoll is how often Answers checks whether this program has cut the power of the polled node.
 const answersPoll = time.Second
 
 // Answers checks, for the survey of one node, that another node passes ask. A node that this program powered off, before or
-// during the check, counts as passed: waiting for it would take a full network timeout. A node that was powered off by
-// another party counts as missing, and so does one that does not answer although its cut was refused or had no effect.
+// during the check, counts as passed: waiting for it would take a full network timeout. A node that another party powered
+// off counts as missing, and so does one that does not answer although its cut was refused or had no effect.
 func (n *Nodes) Answers(ctx context.Context, nodeID string, ask func(context.Context) error) error {
 	if n.HasCutPower(ctx, nodeID) {
 		return nil
@@ -44,8 +44,8 @@ func (n *Nodes) Answers(ctx context.Context, nodeID string, ask func(context.Con
 	}
 }
 
-// HasCutPower reports whether this program took the power of a node, which has none since. While the node is being switched, the
-// answer waits for the end of that.
+// HasCutPower reports whether this program cut the power of a node that is still off. While the node is being switched, it
+// waits for the end of that operation.
 func (n *Nodes) HasCutPower(ctx context.Context, nodeID string) bool {
 	s, err := n.of(nodeID)
 	if err != nil || !n.count.fell(nodeID) {

@@ -1,14 +1,14 @@
-// Package bmc switches nodes out of band, for every provider: through the BMC of a node, by IPMI or Redfish.
+// Package bmc switches nodes out of band through their BMCs, by IPMI or Redfish, for every provider.
 //
 //	target file ──▶ Open ──▶ Switch: reads back, bounded tries, deadlines ──▶ Controller: ipmi, redfish
 //	                          ▲
 //	Nodes (target.NodePower) ─┴─ CheckPowerCut: may this node be cut now?
 //
-// A Controller sends one request and believes nothing. Switch makes operations of them: an operation succeeds only when the
-// power state was read back and is the requested one. Nodes is what a provider embeds: all BMCs of a target file, with
-// CheckPowerCut before every cut. Check reads all of them for `bragg targets check` and changes nothing.
+// A Controller sends single requests and trusts no answer. Switch combines them into operations: an operation succeeds only
+// if the power state was read back and is the requested one. Nodes is what a provider embeds: all BMCs of a target file,
+// with CheckPowerCut before every cut. Check reads all of them for `bragg targets check` and changes nothing.
 //
-// It knows no hypervisor: which VMs run on a node and what the node says of itself comes from the provider.
+// It does not depend on a hypervisor: the provider supplies the VMs of a node and the node's identity.
 package bmc
 
 import (
@@ -22,11 +22,10 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// Controller is a BMC. Each method is one request with its answer, tried once, and returns when ctx ends. Switching
-// methods return when the BMC has accepted the command, which says nothing about the power. They are not called at the
-// same time.
+// Controller is a BMC. Each method makes one request without retries, and returns when ctx ends. Switching methods return
+// when the BMC has accepted the command, which does not mean that the power has changed. They are not called concurrently.
 type Controller interface {
-	// State is PowerUnknown while the BMC itself says that it is in between.
+	// State is PowerUnknown while the BMC itself reports a transition.
 	State(ctx context.Context) (target.PowerState, error)
 	On(ctx context.Context) error
 	Off(ctx context.Context) error  // cuts the power
@@ -34,9 +33,9 @@ type Controller interface {
 	Identity(ctx context.Context) (Identity, error)
 }
 
-// Codes of errors, which say what to do about them.
+// Codes of errors; each has its own advice.
 const (
-	CodeCredential  = "bmc-credential"  // none is given, or the secret cannot be read
+	CodeCredential  = "bmc-credential"  // missing, or the secret cannot be read
 	CodeUnreachable = "bmc-unreachable" // no answer
 	CodeLogin       = "bmc-login"       // user or password refused
 	CodeForbidden   = "bmc-forbidden"   // the user may not do it
@@ -45,15 +44,15 @@ const (
 	CodeGarbage     = "bmc-garbage"     // an invalid answer
 	CodeRefused     = "bmc-refused"     // the BMC refused the command
 	CodeLacks       = "bmc-lacks"       // the BMC cannot do it
-	CodeSystem      = "bmc-system"      // no such system, or one of several
-	CodeNoEffect    = "bmc-no-effect"   // accepted, and the power stayed as it was
+	CodeSystem      = "bmc-system"      // no such system, or the target file must choose one of several
+	CodeNoEffect    = "bmc-no-effect"   // accepted, but the power did not change
 	CodeUnsteady    = "bmc-unsteady"    // the power did not stay
-	CodeIdentity    = "bmc-identity"    // the BMC belongs to another machine, or its machine is unknown
+	CodeIdentity    = "bmc-identity"    // the BMC belongs to another machine, or its machine is not known
 	CodeTwice       = "bmc-twice"       // two nodes have the same BMC
 	CodePowerCut    = "power-refused"   // CheckPowerCut
 )
 
-// Open prepares the BMC of the node called name. It reads the secret and connects to nothing.
+// Open prepares the BMC of the node called name. It reads the secret, but does not connect.
 func Open(ctx context.Context, name string, c target.Config, b target.BMC) (*Switch, error) {
 	controller, err := dial(ctx, name, c, b)
 	if err != nil {
@@ -86,14 +85,14 @@ func dial(ctx context.Context, name string, c target.Config, b target.BMC) (Cont
 	return newRedfish(name, b, credential.User, password{secret})
 }
 
-// password prints as stars, however it is printed. Only what hands it to a BMC looks inside.
+// password prints as stars in every format. Only code that sends it to a BMC reads the field.
 type password struct{ text string }
 
 func (password) String() string               { return "***" }
 func (password) GoString() string             { return "***" }
 func (password) MarshalText() ([]byte, error) { return []byte("***"), nil }
 
-// hostPort splits the address of a BMC, which may have a port.
+// hostPort splits the address of a BMC into host and optional port.
 func hostPort(address string, port int) (string, int, error) {
 	if a, err := netip.ParseAddr(address); err == nil {
 		return a.String(), port, nil
@@ -113,8 +112,8 @@ func hostPort(address string, port int) (string, int, error) {
 	return host, port, nil
 }
 
-// plainHost accepts host names and IP addresses only. Above all a host never begins with "-": it becomes an argument of a
-// program.
+// plainHost accepts only host names and IP addresses. In particular, a host must not begin with "-": it becomes an argument
+// of a program.
 func plainHost(host string) bool {
 	if host == "" || len(host) > 253 {
 		return false

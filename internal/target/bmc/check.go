@@ -10,7 +10,7 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// Reading is what one BMC said when it was only looked at.
+// Reading is the result of reading one BMC without changing anything.
 type Reading struct {
 	NodeID   string            `json:"node_id"`
 	Node     string            `json:"node"` // its name
@@ -18,7 +18,7 @@ type Reading struct {
 	Address  string            `json:"address"`
 	Power    target.PowerState `json:"power"`
 	Identity Identity          `json:"identity"`
-	// Matches says by what the identity is that of the target file ("UUID", "serial"); "" where nothing proves it.
+	// Matches names what proves the identity in the target file ("UUID", "serial"); "" if nothing does.
 	Matches string `json:"matches,omitempty"`
 }
 
@@ -54,7 +54,7 @@ func Check(ctx context.Context, c target.Config) ([]Reading, diag.List) {
 	return readings, list
 }
 
-// Away reports whether a code means that a BMC cannot be used now, rather than that the target file is wrong.
+// Away reports whether a code means that a BMC is unavailable now, rather than that the target file is wrong.
 func Away(code string) bool {
 	switch code {
 	case CodeCredential, CodeUnreachable, CodeLogin, CodeForbidden, CodeCertificate, CodeProgram, CodeGarbage, CodeRefused, CodeLacks:
@@ -63,7 +63,7 @@ func Away(code string) bool {
 	return false
 }
 
-// checksAtOnceMax bounds how many BMCs are read at the same time.
+// checksAtOnceMax bounds how many BMCs are read concurrently.
 const checksAtOnceMax = 32
 
 func read(ctx context.Context, c target.Config, n target.NodeConfig) (Reading, error) {
@@ -79,7 +79,7 @@ func read(ctx context.Context, c target.Config, n target.NodeConfig) (Reading, e
 	return r, err
 }
 
-// compare holds what a BMC says against what the target file says of the machine.
+// compare compares the identity that a BMC reports with the one in the target file.
 func compare(n target.NodeConfig, r *Reading, list *diag.List) {
 	said := declared(n)
 	match, by := r.Identity.Compare(said)
@@ -104,7 +104,7 @@ func compare(n target.NodeConfig, r *Reading, list *diag.List) {
 	}
 }
 
-// twice reports BMCs that are those of two nodes: a cut would hit the wrong one.
+// twice reports BMCs that two nodes share: a cut would hit the wrong machine.
 func twice(nodes []target.NodeConfig, readings []Reading, list *diag.List) {
 	for i, n := range nodes {
 		for k, other := range nodes[:i] {

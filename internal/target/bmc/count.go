@@ -8,20 +8,20 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// count knows which nodes are off or may be, so that never more are cut than the scenario declares.
+// count tracks which nodes are or may be off, so that no more are cut than the scenario declares.
 type count struct {
 	nodes *Nodes
-	turn  chan struct{} // one token: its holder counts
+	turn  chan struct{} // one token; its holder counts
 
 	mu     sync.Mutex
 	max    int
-	fallen map[string]bool // cut by this program and not powered on again: off, or perhaps off
+	fallen map[string]bool // cut by this program and not powered on since: off, or possibly off
 	states map[string]target.PowerState
 	readAt time.Time // of states
 }
 
-// countFresh is how old a reading of the other nodes may be. It is there so that nodes that are cut at the same time do
-// not wait for each other's readings.
+// countFresh is the maximum age of a reading of the other nodes. Nodes that are cut at the same time share readings instead
+// of waiting for each other's.
 const countFresh = 10 * time.Second
 
 func newCount(n *Nodes) *count {
@@ -36,7 +36,7 @@ func (c *count) limit(nodes int) {
 	c.max = nodes
 }
 
-// on takes a node that was powered on out of the count.
+// on removes a node that was powered on from the count.
 func (c *count) on(nodeID string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -44,21 +44,21 @@ func (c *count) on(nodeID string) {
 	c.states = nil
 }
 
-// off counts a node that is off already.
+// off counts a node that is already off.
 func (c *count) off(nodeID string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.fallen[nodeID] = true
 }
 
-// fell reports whether a node counts as off because of this program.
+// fell reports whether a node counts as off because this program cut it.
 func (c *count) fell(nodeID string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.fallen[nodeID]
 }
 
-// admit completes what is known by the other nodes that are off, decides, and counts the node as off when it may be cut.
+// admit reads which other nodes are off, decides, and counts the node as off if it may be cut.
 func (c *count) admit(ctx context.Context, nodeID string, cut PowerCut) (Verdict, error) {
 	select {
 	case <-c.turn:
@@ -75,9 +75,9 @@ func (c *count) admit(ctx context.Context, nodeID string, cut PowerCut) (Verdict
 	cut.NodesOffMax = c.max
 	for _, node := range c.nodes.config.Nodes {
 		if node.BMC == nil || node.ID == nodeID {
-			continue // without a BMC it cannot be cut; whether the target misses it is for its health check
+			continue // without a BMC it cannot be cut; the health check finds out whether the target lacks it
 		}
-		// What cannot be read may be off.
+		// An unreadable node may be off.
 		if c.fallen[node.ID] || c.states[node.ID] != target.PowerOn {
 			cut.NodesOff = append(cut.NodesOff, nodeName(node))
 		}
@@ -89,7 +89,7 @@ func (c *count) admit(ctx context.Context, nodeID string, cut PowerCut) (Verdict
 	return v, nil
 }
 
-// refresh reads the states of all nodes that this program has not cut itself, at the same time.
+// refresh reads the states of all nodes that this program has not cut itself, concurrently.
 func (c *count) refresh(ctx context.Context) {
 	c.mu.Lock()
 	fresh := c.states != nil && time.Since(c.readAt) < countFresh

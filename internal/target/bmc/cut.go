@@ -10,7 +10,8 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// Answer to a question about the state of nodes and VMs. The zero value means unknown, which always blocks a cut.
+// Answer is the answer to a question about the state of nodes and VMs. The zero value means unknown, which always blocks a
+// cut.
 type Answer int
 
 const (
@@ -19,45 +20,46 @@ const (
 	No
 )
 
-// PowerCut is everything that is known when the power of a node is about to be cut.
+// PowerCut holds all known facts about a node whose power is about to be cut.
 type PowerCut struct {
 	Node    string // its name
 	Allowed bool   // the target file allows power operations
-	// BMC is what its BMC says now, Machine what the node says of itself, Declared what the target file says. Others is
-	// what is known of the other nodes, by name: an identity that fits two machines identifies neither.
+	// BMC is the identity that its BMC reports now, Machine the one that the node reports, Declared the one in the target
+	// file. Others are the known identities of the other nodes, by name: an identity that fits two machines identifies
+	// neither.
 	BMC      Identity
 	Machine  Identity
 	Declared Identity
 	Others   map[string]Identity
 	SameAs   []string // other nodes, by name, that are the same machine
-	// VMsListed: ForeignVMs are all VMs that run on the node and do not belong to this run.
+	// VMsListed: ForeignVMs lists all VMs that run on the node and do not belong to this run.
 	VMsListed  bool
 	ForeignVMs []string
 	Controller Answer // runs on this node
-	// NodesOff are the other nodes that are off now, or whose state is not known. NodesOffMax is how many the scenario
-	// declares to be off at once, this one counted; 0: it declares none.
+	// NodesOff are the other nodes that are off now, or whose state is not known. NodesOffMax is how many nodes the
+	// scenario declares to be off at the same time, including this one; 0: it declares none.
 	NodesOff    []string
 	NodesOffMax int
-	// Redundant: the target has recovered from whatever was before. Health says what the check found.
+	// Redundant: the target has recovered from earlier failures. Health describes what the check found.
 	Redundant Answer
 	Health    string
 }
 
 // Objection is one reason not to cut.
 type Objection struct {
-	Override string // the name by which the owner can override it; "" for none
+	Override string // the name by which the owner can override it; "" if it cannot be overridden
 	Message  string
 	Hint     string
 }
 
-// Verdict is what CheckPowerCut comes to.
+// Verdict is the result of CheckPowerCut.
 type Verdict struct {
 	Node       string
 	Objections []Objection // not overridden
 	Overridden []Objection
 }
 
-// Err is nil when the node may be cut, else a refusal with all objections.
+// Err is nil if the node may be cut, else a refusal with all objections.
 func (v Verdict) Err() error {
 	if len(v.Objections) == 0 {
 		return nil
@@ -77,7 +79,7 @@ func (v Verdict) Err() error {
 	}
 }
 
-// Facts says for a report what would have kept the node on.
+// Facts lists for a report the overridden objections.
 func (v Verdict) Facts() []target.Fact {
 	var facts []target.Fact
 	for _, o := range v.Overridden {
@@ -86,8 +88,8 @@ func (v Verdict) Facts() []target.Fact {
 	return facts
 }
 
-// CheckPowerCut decides whether a node may be cut, by what is known and nothing else. overrides are names of target.Overrides
-// that the owner of the target wrote into its file.
+// CheckPowerCut decides from the given facts alone whether a node may be cut. overrides are names of target.Overrides that
+// the owner of the target wrote into its file.
 func CheckPowerCut(c PowerCut, overrides []string) Verdict {
 	v := Verdict{Node: c.Node}
 	for _, check := range []func(PowerCut) *Objection{checkAllowed, checkIdentity, checkUnique, checkSame, checkForeign, checkController, checkCount, checkRedundancy} {

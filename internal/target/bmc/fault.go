@@ -8,8 +8,8 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 )
 
-// fault is an error of a BMC. All of them leave the process with ExitUnavailable, except for a certificate that is not the
-// pinned one, which may mean a man in the middle.
+// fault is an error of a BMC. All faults exit the process with ExitUnavailable, except a certificate that is not the pinned
+// one, which may mean a man in the middle.
 func fault(code, node, what string, err error) *diag.Error {
 	e := &diag.Error{Code: code, Exit: diag.ExitUnavailable, Message: fmt.Sprintf("%s through the BMC of node %q", what, node), Err: err}
 	e.Hint = hints[code]
@@ -29,7 +29,7 @@ var hints = map[string]string{
 	CodeUnsteady:    "something else switches this node: a watchdog, a power policy, or a person",
 }
 
-// finalCodes are faults that trying again cannot heal, or makes worse: BMCs lock users out.
+// finalCodes are faults that a retry cannot fix or makes worse: BMCs lock users out.
 var finalCodes = map[string]bool{
 	CodeLogin: true, CodeForbidden: true, CodeCertificate: true, CodeProgram: true, CodeCredential: true, CodeLacks: true,
 	CodeSystem: true,
@@ -45,7 +45,7 @@ func codeOf(err error) string {
 
 func final(err error) bool { return finalCodes[codeOf(err)] }
 
-// ended returns the error of an ended context, told apart: a deadline means that the BMC was silent.
+// ended returns the error of an ended context; for a deadline it says that the BMC did not answer.
 func ended(ctx context.Context, node, what string) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return fault(CodeUnreachable, node, what, errors.New("no answer in time"))
@@ -53,7 +53,7 @@ func ended(ctx context.Context, node, what string) error {
 	return context.Cause(ctx)
 }
 
-// reason is what a fault says beyond who did what.
+// reason is the cause of a fault, without operation and node.
 func reason(err error) error {
 	var userErr *diag.Error
 	if errors.As(err, &userErr) && userErr.Err != nil {

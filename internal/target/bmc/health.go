@@ -19,11 +19,11 @@ import (
 const (
 	healthTimeLimit = time.Minute
 	healthBytesMax  = 1 << 20
-	healthTextMax   = 200 // bytes of what it says that are shown
+	healthTextMax   = 200 // bytes of its output that are shown
 )
 
-// askHealth makes the check that the owner of the target named in its file, and returns what it found in words. Unknown
-// means that it could not be made, which counts against a cut.
+// askHealth runs the check that the target file names, and returns its result in words. Unknown means that the check could
+// not run, which blocks a cut.
 func askHealth(ctx context.Context, h target.Health) (Answer, string) {
 	ctx, cancel := context.WithTimeout(ctx, healthTimeLimit)
 	defer cancel()
@@ -33,7 +33,7 @@ func askHealth(ctx context.Context, h target.Health) (Answer, string) {
 	return queryHealth(ctx, h)
 }
 
-// runHealth starts the program: success says that the target has recovered.
+// runHealth runs the program; its success means that the target has recovered.
 func runHealth(ctx context.Context, command []string) (Answer, string) {
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.WaitDelay = time.Second
@@ -57,8 +57,8 @@ func lastLine(text string) string {
 	return strings.ToValidUTF8(text[:min(len(text), healthTextMax)], "")
 }
 
-// queryHealth asks a Prometheus server. At least one series says that the target has recovered; none says that it has
-// not, or that whatever should measure it is gone.
+// queryHealth queries a Prometheus server. At least one series means that the target has recovered; none means that it has
+// not, or that the exporter is gone.
 func queryHealth(ctx context.Context, h target.Health) (Answer, string) {
 	address := strings.TrimSuffix(h.Prometheus, "/") + "/api/v1/query?" + url.Values{"query": {h.Query}}.Encode()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
@@ -104,7 +104,7 @@ func queryHealth(ctx context.Context, h target.Health) (Answer, string) {
 	return Yes, said
 }
 
-// redundancy brings together what the provider and the owner's check say: either can object, and either can vouch.
+// redundancy combines the answers of the provider and of the owner's check: either can block, and either can confirm.
 func redundancy(provider Answer, found string, check Answer, said string) (Answer, string) {
 	both := strings.Trim(found+"; "+said, "; ")
 	switch {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Identity is what a machine, or its BMC, says it is.
+// Identity is the identity of a machine, as the machine or its BMC reports it.
 type Identity struct {
 	UUID    string   `json:"uuid,omitempty"`    // of the system (DMI), as it was read
 	Serials []string `json:"serials,omitempty"` // of the product and of the board, as they were read
@@ -27,20 +27,20 @@ func (i Identity) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// Known reports whether there is anything that only one machine can have.
+// Known reports whether the identity has anything unique to one machine.
 func (i Identity) Known() bool { return uuidKey(i.UUID) != "" || len(serialKeys(i.Serials)) > 0 }
 
-// Match is what comparing two identities comes to.
+// Match is the result of comparing two identities.
 type Match int
 
 const (
-	Unproven Match = iota // one of them says nothing that could be compared
+	Unproven Match = iota // they have nothing in common that could be compared
 	Differs
 	Same
 )
 
-// Compare compares two identities. Where both have a UUID it decides alone: serial numbers may be those of a chassis
-// with several machines in it. by says what was compared.
+// Compare compares two identities. If both have a UUID, only the UUID counts: serial numbers may be those of a chassis with
+// several machines. by names what was compared.
 func (i Identity) Compare(other Identity) (m Match, by string) {
 	a, b := uuidKey(i.UUID), uuidKey(other.UUID)
 	if a != "" && b != "" {
@@ -61,9 +61,9 @@ func (i Identity) Compare(other Identity) (m Match, by string) {
 
 const uuidBytes = 16
 
-// uuidKey is the same for all ways in which one UUID is written: upper or lower case, and the byte orders that firmware
-// uses. SMBIOS before 2.6 and many BMCs swap the bytes of the first three fields, IPMI stores all 16 bytes backwards, and
-// programs that print either may turn them once more. It is "" for an invalid UUID, and for one that several machines share.
+// uuidKey returns the same key for all spellings of a UUID: upper or lower case, and the byte orders that firmware uses.
+// SMBIOS before 2.6 and many BMCs swap the bytes of the first three fields, IPMI stores all 16 bytes backwards, and
+// programs that print either may swap them again. It is "" for an invalid UUID, and for one that several machines share.
 func uuidKey(text string) string {
 	raw, err := hex.DecodeString(strings.ReplaceAll(strings.TrimSpace(text), "-", ""))
 	if err != nil || len(raw) != uuidBytes || madeUpUUID(raw) {
@@ -83,7 +83,7 @@ func uuidKey(text string) string {
 	return key
 }
 
-// swapHead turns the byte order of the fields time_low, time_mid and time_hi.
+// swapHead swaps the byte order of the fields time_low, time_mid and time_hi.
 func swapHead(u [uuidBytes]byte) [uuidBytes]byte {
 	slices.Reverse(u[0:4])
 	slices.Reverse(u[4:6])
@@ -96,7 +96,7 @@ func backwards(u [uuidBytes]byte) [uuidBytes]byte {
 	return u
 }
 
-// madeUpUUIDs are those that makers of boards forget to replace.
+// madeUpUUIDs are placeholders that board makers forget to replace.
 var madeUpUUIDs = []string{
 	"03000200040005000006000700080009", "00020003000400050006000700080009", "12345678123456789012345678901234",
 	"1234567812345678123456789abcdef0", "12345678123456781234567812345678", "00112233445566778899aabbccddeeff",
@@ -122,7 +122,7 @@ var madeUpSerials = []string{
 	"12345678", "filledbyoem", "tbd", "todo", "test", "xxxxxxxx",
 }
 
-// serialKeys returns those serial numbers that mean something: letters and digits, in lower case.
+// serialKeys returns the valid serial numbers, reduced to lower-case letters and digits.
 func serialKeys(serials []string) []string {
 	var keys []string
 	for _, s := range serials {
@@ -142,7 +142,7 @@ func serialKeys(serials []string) []string {
 	return keys
 }
 
-// serialBytesMin keeps slot numbers and other short words from counting as serial numbers.
+// serialBytesMin prevents slot numbers and other short words from counting as serial numbers.
 const serialBytesMin = 5
 
 func meansSomething(key string) bool {
@@ -152,12 +152,12 @@ func meansSomething(key string) bool {
 	return strings.Trim(key, key[:1]) != "" // "00000000"
 }
 
-// shown is an Identity in a message, bounded: it came from outside.
+// shown formats an Identity for a message, bounded: it is external input.
 func (i Identity) shown() string { return quoteOutside(i.String()) }
 
 const outsideBytesMax = 300
 
-// quoteOutside makes a text of another program fit for a message: one line, bounded, nothing that a terminal obeys.
+// quoteOutside makes a text of another program safe for a message: one line, bounded, without control sequences.
 func quoteOutside(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	if len(text) > outsideBytesMax {

@@ -22,19 +22,19 @@ const (
 	ipmiUserBytesMax   = 16 // of IPMI 2.0
 	ipmiSecretBytesMax = 20
 	ipmiOutputBytesMax = 64 << 10
-	// ipmiEndWithin is how long ipmitool may take to be gone after it was killed.
+	// ipmiEndWithin is how long ipmitool may take to end after it was killed.
 	ipmiEndWithin = 500 * time.Millisecond
 )
 
-// ipmi speaks IPMI 2.0 over LAN through ipmitool. Passwords reach it through a pipe that it reads as a file: they are in
-// no argument, no environment and no file of any disk, not even when this program is killed.
+// ipmi uses IPMI 2.0 over LAN through ipmitool. It passes the password through a pipe that ipmitool reads as a file: the
+// password is never in an argument, in the environment or in a file on disk, not even if this program is killed.
 type ipmi struct {
 	node      string
 	host      string
 	arguments []string // before the command
 	secret    password
-	// suite is what ipmitool found out to be the best cipher suite, which takes it seconds at some BMCs; "": not yet, or
-	// the target file names one.
+	// suite is the best cipher suite that ipmitool found, which takes seconds with some BMCs; "": none yet, or the target
+	// file names one.
 	suite string
 	named bool // the target file names one
 }
@@ -58,7 +58,7 @@ func newIPMI(node string, b target.BMC, user string, secret password) (*ipmi, er
 	}
 	i := &ipmi{node: node, host: host, secret: secret, named: b.CipherSuite != 0}
 	i.arguments = []string{
-		"-v", // without it ipmitool does not tell a wrong password from silence
+		"-v", // without it, ipmitool does not distinguish a wrong password from no answer
 		"-I", "lanplus", "-H", host, "-p", strconv.Itoa(port), "-U", user, "-f", "/dev/fd/3", "-L", "OPERATOR", "-N", "2", "-R", "2",
 	}
 	if b.CipherSuite != 0 {
@@ -101,12 +101,12 @@ var (
 	serialLine = regexp.MustCompile(`(?m)^\s*(?:Product|Board) Serial\s*:\s*(\S[^\n]{0,99}?)\s*$`)
 )
 
-// Identity reads the system's GUID and the serial numbers of FRU 0. A BMC may know only one of them, or none. The serial
-// number of the chassis is left out: several machines may sit in one.
+// Identity reads the system's GUID and the serial numbers of FRU 0. A BMC may know only one of them, or neither. The serial
+// number of the chassis is left out: a chassis may hold several machines.
 func (i *ipmi) Identity(ctx context.Context) (Identity, error) {
 	const what = "read the identity"
 	guid, err := i.run(ctx, what, "mc", "guid")
-	if err != nil && codeOf(err) != CodeRefused { // that it does not know the command
+	if err != nil && codeOf(err) != CodeRefused { // not when the BMC lacks the command
 		return Identity{}, err
 	}
 	fru, err := i.run(ctx, what, "fru", "print", "0")
@@ -116,7 +116,7 @@ func (i *ipmi) Identity(ctx context.Context) (Identity, error) {
 	return parseIdentity(guid, fru), nil
 }
 
-// parseIdentity reads what ipmitool prints for "mc guid" and "fru print 0".
+// parseIdentity parses the output of ipmitool for "mc guid" and "fru print 0".
 func parseIdentity(guid, fru string) Identity {
 	var id Identity
 	if m := guidLine.FindStringSubmatch(guid); m != nil {
@@ -130,7 +130,7 @@ func parseIdentity(guid, fru string) Identity {
 	return id
 }
 
-// run starts ipmitool once and returns what it printed. It never outlives ctx by more than ipmiEndWithin.
+// run runs ipmitool once and returns its output. It never outlives ctx by more than ipmiEndWithin.
 func (i *ipmi) run(ctx context.Context, what string, command ...string) (string, error) {
 	path, err := exec.LookPath(ipmiProgram)
 	if err != nil {
@@ -141,7 +141,7 @@ func (i *ipmi) run(ctx context.Context, what string, command ...string) (string,
 		return "", fault(CodeProgram, i.node, what, err)
 	}
 	defer read.Close()
-	// A password of at most 20 bytes fits into the pipe buffer, so the write does not block.
+	// A password of at most 20 bytes fits into the pipe buffer, so that the write does not block.
 	_, err = write.WriteString(i.secret.text + "\n")
 	if err = errors.Join(err, write.Close()); err != nil {
 		return "", fault(CodeProgram, i.node, what, err)
@@ -173,7 +173,7 @@ func (i *ipmi) run(ctx context.Context, what string, command ...string) (string,
 
 var suiteLine = regexp.MustCompile(`(?m)^Using best available cipher suite (\d{1,2})$`)
 
-// learn keeps the cipher suite of a session that came about, and forgets it when one does not.
+// learn keeps the cipher suite of a successful session, and forgets it after a failed one.
 func (i *ipmi) learn(messages string, err error) {
 	switch m := suiteLine.FindStringSubmatch(messages); {
 	case i.named:
@@ -182,11 +182,11 @@ func (i *ipmi) learn(messages string, err error) {
 	case m != nil:
 		i.suite = m[1]
 	case strings.Contains(messages, "Unable to Get Channel Cipher Suites"):
-		i.suite = "3" // which every BMC must have, and ipmitool takes then
+		i.suite = "3" // which every BMC must support, and ipmitool uses then
 	}
 }
 
-// ipmiMessages are what ipmitool 1.8.18 and 1.8.19 write, and what it means. The first that is found counts.
+// ipmiMessages are messages of ipmitool 1.8.18 and 1.8.19 with their meanings. The first match counts.
 var ipmiMessages = []struct{ text, code, reason string }{
 	{"unauthorized name", CodeLogin, "it knows no such user"},
 	{"RAKP 2 HMAC is invalid", CodeLogin, "the password is wrong"},
@@ -216,7 +216,7 @@ func (i *ipmi) explain(what, messages string) error {
 	}
 	lines := strings.Split(strings.TrimSpace(messages), "\n")
 	last := lines[len(lines)-1]
-	for _, line := range lines { // with -v, others follow what counts
+	for _, line := range lines { // with -v, other lines follow the relevant one
 		if strings.Contains(line, "Chassis Power") {
 			last = line
 		}

@@ -11,26 +11,25 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// Survey is what only the provider can know about a node.
+// Survey has the facts about a node that only the provider can know.
 type Survey struct {
-	Machine    Identity // what the node says of itself; not from its BMC
+	Machine    Identity // identity that the node itself reports, not its BMC
 	SameAs     []string // other nodes, by name, that are the same machine
 	VMsListed  bool
 	ForeignVMs []string
 	Controller Answer
-	// Redundant is Yes also where the target misses nothing but the nodes that this run itself has switched off: how many
-	// of those there may be is counted apart.
+	// Redundant is also Yes if the target lacks only the nodes that this run itself has switched off: their number has its
+	// own limit.
 	Redundant Answer
 	Health    string
 }
 
-// Surveyor collects the facts about a node that is about to be cut. It is called for each cut, because the facts change.
+// Surveyor collects the facts about a node before each cut, because the facts change.
 type Surveyor interface {
 	Survey(ctx context.Context, nodeID string) (Survey, error)
 }
 
-// Nodes are the BMCs of a target. It is a target.NodePower for a provider to embed, and the only way from there to a
-// power cut leads through CheckPowerCut.
+// Nodes are the BMCs of a target. A provider embeds it as its target.NodePower; every power cut goes through CheckPowerCut.
 type Nodes struct {
 	config   target.Config
 	surveyor Surveyor
@@ -39,7 +38,7 @@ type Nodes struct {
 
 	mu       sync.Mutex
 	facts    []target.Fact
-	machines map[string]Identity // what surveys found, by id of the node
+	machines map[string]Identity // found by surveys, by id of the node
 }
 
 var (
@@ -47,7 +46,7 @@ var (
 	_ target.NodeLimiter = (*Nodes)(nil)
 )
 
-// OpenNodes prepares all BMCs of a target file. It connects to none.
+// OpenNodes prepares all BMCs of a target file. It does not connect.
 func OpenNodes(ctx context.Context, c target.Config, s Surveyor) (*Nodes, error) {
 	n := &Nodes{config: c, surveyor: s, switches: map[string]*Switch{}, machines: map[string]Identity{}}
 	n.count = newCount(n)
@@ -73,18 +72,18 @@ func nodeName(n target.NodeConfig) string {
 	return n.ID
 }
 
-// LimitNodesOff says how many nodes the scenario declares to be off at once. Before it is called no node is cut.
+// LimitNodesOff sets how many nodes the scenario declares to be off at the same time. Until it is called, no node is cut.
 func (n *Nodes) LimitNodesOff(count int) { n.count.limit(count) }
 
-// Facts is what a report must say: of ways to BMCs that are not safe, of checks that the owner turned off, and of cuts
-// that were made in spite of one.
+// Facts lists facts for the report: insecure connections to BMCs, checks that the owner disabled, and cuts despite a failed
+// check.
 func (n *Nodes) Facts() []target.Fact {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return append(StaticFacts(n.config), n.facts...)
 }
 
-// StaticFacts is the part of Facts that a target file alone makes.
+// StaticFacts is the part of Facts that follows from the target file alone.
 func StaticFacts(c target.Config) []target.Fact {
 	var facts []target.Fact
 	for _, node := range c.Nodes {
@@ -110,7 +109,7 @@ func (n *Nodes) NodePowerState(ctx context.Context, nodeID string) (target.Power
 	return s.State(ctx)
 }
 
-// PowerOnNode powers a node on. It needs no proof of whose BMC it is, only leave.
+// PowerOnNode powers a node on. It needs permission, but no proof that the BMC belongs to the node.
 func (n *Nodes) PowerOnNode(ctx context.Context, nodeID string) error {
 	s, err := n.of(nodeID)
 	if err != nil {
@@ -126,18 +125,18 @@ func (n *Nodes) PowerOnNode(ctx context.Context, nodeID string) error {
 	return nil
 }
 
-// PowerOffNode cuts the power of a node, when CheckPowerCut allows it.
+// PowerOffNode cuts the power of a node if CheckPowerCut allows it.
 func (n *Nodes) PowerOffNode(ctx context.Context, nodeID string) error {
 	return n.down(ctx, nodeID, (*Switch).Off)
 }
 
-// ShutdownNode asks the operating system of a node to stop and waits until it is off. The same checks as for a cut apply,
-// because the result is the same: the node is off.
+// ShutdownNode requests a shutdown of a node's operating system and waits until the node is off. The same checks as for a
+// cut apply, because the result is the same: the node is off.
 func (n *Nodes) ShutdownNode(ctx context.Context, nodeID string) error {
 	return n.down(ctx, nodeID, (*Switch).Soft)
 }
 
-// Foresee returns what keeps the power of a node from being cut now, but for what the target file overrides. It asks no BMC.
+// Foresee returns what would block a power cut now, except what the target file overrides. It sends no requests to BMCs.
 func (n *Nodes) Foresee(ctx context.Context, nodeID string) (target.PowerCutForesight, error) {
 	survey, err := n.surveyor.Survey(ctx, nodeID)
 	seen := target.PowerCutForesight{Foreign: survey.ForeignVMs, SameAs: survey.SameAs}
@@ -172,7 +171,7 @@ func (n *Nodes) down(ctx context.Context, nodeID string, act func(*Switch, conte
 	case err != nil:
 		return err
 	case state == target.PowerOff:
-		// There is nothing to cut, and a node that is off can say nothing of itself.
+		// There is no power to cut, and a node that is off cannot report its identity.
 		n.count.off(nodeID)
 		return s.staysOff(ctx)
 	}
@@ -180,7 +179,7 @@ func (n *Nodes) down(ctx context.Context, nodeID string, act func(*Switch, conte
 	if err != nil {
 		return err
 	}
-	// Several nodes are cut at the same time: each takes its place in the count before the next is checked.
+	// Nodes may be cut concurrently: each is counted before the next is checked.
 	v, err := n.count.admit(ctx, nodeID, c)
 	if err != nil {
 		return err
@@ -194,7 +193,7 @@ func (n *Nodes) down(ctx context.Context, nodeID string, act func(*Switch, conte
 	return act(s, ctx)
 }
 
-// look gathers what is known of a node, but for the others that are off.
+// look gathers all facts about a node except which others are off.
 func (n *Nodes) look(ctx context.Context, nodeID string, s *Switch) (PowerCut, error) {
 	node := n.config.Nodes[slices.IndexFunc(n.config.Nodes, func(c target.NodeConfig) bool { return c.ID == nodeID })]
 	c := PowerCut{Node: nodeName(node), Allowed: n.config.Allow.NodePower, Declared: declared(node)}
@@ -228,7 +227,7 @@ func (n *Nodes) look(ctx context.Context, nodeID string, s *Switch) (PowerCut, e
 	return c, nil
 }
 
-// declared is what the target file says a node is.
+// declared is the identity of a node in the target file.
 func declared(n target.NodeConfig) Identity {
 	id := Identity{UUID: n.UUID}
 	if n.Serial != "" {

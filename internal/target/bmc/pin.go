@@ -13,12 +13,12 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// This file alone may switch off Go's own check of certificates, and does so only where it checks more (a fingerprint),
-// shows which certificate was refused, or where the owner of the target wrote `tls: unverified`.
+// Only this file may disable Go's own check of certificates, and only where it checks more (a fingerprint), shows which
+// certificate was refused, or where the owner of the target wrote `tls: unverified`.
 
 const caFileBytesMax = 1 << 20
 
-// certificateError says why a certificate was refused, and what to write where it is the right one.
+// certificateError says why a certificate was refused, and what to write if it is the right one.
 type certificateError struct{ reason, hint string }
 
 func (e *certificateError) Error() string { return e.reason }
@@ -54,7 +54,7 @@ func trustOf(b target.BMC, host string) (*tls.Config, error) {
 	return c, nil
 }
 
-// verify does what Go does by itself, and names the certificate that was refused.
+// verify makes the same checks as Go, and names the certificate that was refused.
 func verify(chain []*x509.Certificate, roots *x509.CertPool, host, shown string) error {
 	between := x509.NewCertPool()
 	for _, c := range chain[1:] {
@@ -71,7 +71,7 @@ func verify(chain []*x509.Certificate, roots *x509.CertPool, host, shown string)
 	}
 }
 
-// rootsOf reads the trusted authorities; nil means the system's.
+// rootsOf reads the trusted authorities; nil means those of the system.
 func rootsOf(path string) (*x509.CertPool, error) {
 	if path == "" {
 		return nil, nil

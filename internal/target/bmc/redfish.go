@@ -11,16 +11,16 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// redfish speaks to one ComputerSystem of a Redfish service (DMTF DSP0266, schema ComputerSystem of DSP8010). It follows
-// the links of the service, and only those that stay at the configured address.
+// redfish uses one ComputerSystem of a Redfish service (DMTF DSP0266, schema ComputerSystem of DSP8010). It follows the
+// links of the service, but only those to the configured address.
 type redfish struct {
 	node    string
 	wire    *wire
-	wanted  string // id of the system; "" takes the only one
-	systems string // path of the system, once it was found
+	wanted  string // id of the system; "" selects the only one
+	systems string // path of the system, once it is known
 }
 
-// What is read of Redfish's resources.
+// The fields that are read from Redfish resources.
 type (
 	redfishLink struct {
 		ID string `json:"@odata.id"`
@@ -37,7 +37,7 @@ type (
 		PowerState   string `json:"PowerState"`
 		UUID         string `json:"UUID"`
 		SerialNumber string `json:"SerialNumber"`
-		SKU          string `json:"SKU"` // where Dell has what DMI calls the serial number
+		SKU          string `json:"SKU"` // where Dell stores DMI's serial number
 		Actions      struct {
 			Reset redfishReset `json:"#ComputerSystem.Reset"`
 		} `json:"Actions"`
@@ -94,8 +94,8 @@ func (r *redfish) Identity(ctx context.Context) (Identity, error) {
 	return id, nil
 }
 
-// What a service may offer for each operation, the best first. PushPowerButton is never used: it does the opposite of
-// what was meant when the power is not what was thought.
+// Reset types for each operation, the best first. PushPowerButton is never used: it has the opposite effect if the power
+// state is not the expected one.
 var (
 	resetOn   = []string{"On", "ForceOn"}
 	resetOff  = []string{"ForceOff"}
@@ -123,7 +123,7 @@ func (r *redfish) reset(ctx context.Context, what string, wanted []string) error
 			return err
 		}
 	}
-	chosen := wanted[0] // a service that names none takes what the schema has
+	chosen := wanted[0] // a service that lists none has those of the schema
 	if len(allowed) > 0 {
 		i := slices.IndexFunc(wanted, func(w string) bool { return slices.Contains(allowed, w) })
 		if i < 0 {
@@ -135,7 +135,7 @@ func (r *redfish) reset(ctx context.Context, what string, wanted []string) error
 	return r.wire.do(ctx, request{what: what, method: http.MethodPost, path: action.Target, body: map[string]string{"ResetType": chosen}}, nil)
 }
 
-// allowed reads the reset types of a service that describes them in a resource of their own.
+// allowed reads the reset types of a service that describes them in a separate resource.
 func (r *redfish) allowed(ctx context.Context, what, path string) ([]string, error) {
 	var info redfishActionInfo
 	if err := r.wire.do(ctx, request{what: what, method: http.MethodGet, path: path}, &info); err != nil {
@@ -149,7 +149,7 @@ func (r *redfish) allowed(ctx context.Context, what, path string) ([]string, err
 	return nil, nil
 }
 
-// system reads the system, and finds it first.
+// system reads the system, after finding it if necessary.
 func (r *redfish) system(ctx context.Context, what string) (redfishSystem, error) {
 	var system redfishSystem
 	if r.systems == "" {
@@ -161,7 +161,7 @@ func (r *redfish) system(ctx context.Context, what string) (redfishSystem, error
 	}
 	err := r.wire.do(ctx, request{what: what, method: http.MethodGet, path: r.systems}, &system)
 	if err != nil {
-		r.systems = "" // after a restart of the BMC it may be elsewhere
+		r.systems = "" // after a restart of the BMC, the path may differ
 		return redfishSystem{}, err
 	}
 	return system, nil
@@ -193,7 +193,7 @@ func (r *redfish) find(ctx context.Context, what string) (string, error) {
 	return r.choose(what, paths)
 }
 
-// choose never guesses: of several systems one must be named, and the name must fit one only.
+// choose never guesses: the name must select exactly one of several systems.
 func (r *redfish) choose(what string, paths []string) (string, error) {
 	fits := paths
 	var ids []string
@@ -225,7 +225,7 @@ func (r *redfish) choose(what string, paths []string) (string, error) {
 	return "", e
 }
 
-// exposure returns what is to be said in a report about the way to a BMC, "" for nothing.
+// exposure describes for a report how the connection to a BMC is insecure, "" if it is not.
 func exposure(b target.BMC) string {
 	if b.Protocol == target.IPMI {
 		return ""

@@ -27,8 +27,8 @@ const (
 	redfishRedirectsMax = 3
 )
 
-// wire sends requests to one address and nowhere else: no proxy, no redirect to another place, no link that leads out.
-// Each request logs in by itself (basic authentication), so that no session is left on a BMC that has only a few.
+// wire sends requests to one address only: no proxy, no redirect to another host, no link to one. Each request logs in by
+// itself (basic authentication), because a session would remain on the BMC, which has only a few.
 type wire struct {
 	node   string
 	base   url.URL
@@ -68,12 +68,12 @@ func newWire(node string, b target.BMC, user string, secret password) (*wire, er
 	return w, nil
 }
 
-// errElsewhere is what a BMC gets that wants to send us away.
+// errElsewhere is the error for a redirect to another host.
 var errElsewhere = errors.New("redirect to another host refused")
 
-// redirect follows what stays at the address and asks nothing new: services send "/redfish/v1" to "/redfish/v1/".
+// redirect follows GET redirects within the address: services send "/redfish/v1" to "/redfish/v1/".
 func (w *wire) redirect(to *http.Request, via []*http.Request) error {
-	// A POST that is redirected would come out as a GET, which does nothing and succeeds.
+	// A redirected POST would become a GET, which does nothing and succeeds.
 	if to.URL.Scheme != w.base.Scheme || to.URL.Host != w.base.Host || via[0].Method != http.MethodGet || len(via) > redfishRedirectsMax {
 		return errElsewhere
 	}
@@ -85,7 +85,7 @@ type request struct {
 	body               any
 }
 
-// address makes the URL of a link that the service sent.
+// address makes a URL from a link that the service sent.
 func (w *wire) address(link string) (*url.URL, error) {
 	u, err := url.Parse(link)
 	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || len(link) > redfishPathBytesMax || !strings.HasPrefix(u.Path, "/redfish/") ||
@@ -97,7 +97,7 @@ func (w *wire) address(link string) (*url.URL, error) {
 	return &full, nil
 }
 
-// do sends one request and reads its answer into out, unless that is nil.
+// do sends one request and decodes its answer into out, unless out is nil.
 func (w *wire) do(ctx context.Context, q request, out any) error {
 	u, err := w.address(q.path)
 	if err != nil {
@@ -157,12 +157,12 @@ func (w *wire) explain(ctx context.Context, what string, err error) error {
 	}
 	var asked *url.Error
 	if errors.As(err, &asked) {
-		err = asked.Err // without the URL, which the address in the target file says already
+		err = asked.Err // without the URL, whose address is in the target file
 	}
 	return fault(CodeUnreachable, w.node, what, errors.New(quoteOutside(err.Error())))
 }
 
-// refused explains a status, with what the service says of it.
+// refused explains a status, with the service's own message.
 func (w *wire) refused(what string, status int, text []byte) error {
 	said := fmt.Sprintf("HTTP status %d", status)
 	var body struct {

@@ -15,18 +15,18 @@ import (
 // Options of a Switch. Zero fields get the defaults.
 type Options struct {
 	Timeout     time.Duration // of On and Off
-	SoftTimeout time.Duration // of Soft: an operating system may take its time
-	ReadTimeout time.Duration // of State and Identity, all tries together
+	SoftTimeout time.Duration // of Soft: an operating system may take longer
+	ReadTimeout time.Duration // of State and Identity, including retries
 	Attempt     time.Duration // of one request to the BMC
 	Poll        time.Duration // between readings
-	// Again is how long to wait after a command that was not accepted.
+	// Again is the pause after a command that was not accepted.
 	Again time.Duration
-	// Settle is how long a state must stay to count.
+	// Settle is how long a state must last to count.
 	Settle time.Duration
-	// Late is how long a BMC may take to obey a command that it has accepted. While a cut may still come, a node that is
-	// on does not count as powered on.
+	// Late is how long a BMC may take to execute a command that it has accepted. While a cut may still be pending, a node
+	// that is on does not count as powered on.
 	Late time.Duration
-	// LoginPause is how long a BMC gets no requests after it refused the login.
+	// LoginPause is how long a BMC gets no requests after it refused a login.
 	LoginPause time.Duration
 }
 
@@ -43,20 +43,20 @@ func (o Options) defaults() Options {
 	return o
 }
 
-// triesMax is how often one operation sends its command at most, and how often one reading is tried.
+// triesMax is the maximum number of times that an operation sends its command, and that a reading is tried.
 const triesMax = 3
 
-// Switch makes operations of a Controller's requests. Each reads the state back and succeeds only when the requested state
-// is reached and stays; each ends within its timeout. Its methods may be called from several goroutines; requests reach the
-// BMC one at a time.
+// Switch combines a Controller's requests into operations. Each reads the state back and succeeds only if the requested
+// state is reached and stays; each ends within its timeout. Its methods may be called from several goroutines; requests
+// reach the BMC one at a time.
 type Switch struct {
 	node       string
 	controller Controller
 	o          Options
-	turn       chan struct{} // one token: its holder sends requests to the BMC
+	turn       chan struct{} // one token; its holder sends requests to the BMC
 
-	// The fields below belong to the holder of turn. cutAt is when a command was last sent that cuts the power and may still be
-	// pending. It starts as the time at which this Switch was made: another process may have sent one shortly before.
+	// The holder of turn owns the fields below. cutAt is when the last command was sent that cuts the power and may still
+	// be pending. It starts as the time at which this Switch was made: another process may have sent one shortly before.
 	cutAt   time.Time
 	refused time.Time // when the login was last refused
 	login   error
@@ -82,7 +82,7 @@ func (s *Switch) State(ctx context.Context) (target.PowerState, error) {
 	return state, nil
 }
 
-// Identity reads what machine the BMC belongs to.
+// Identity reads the identity of the BMC's machine.
 func (s *Switch) Identity(ctx context.Context) (Identity, error) {
 	var id Identity
 	err := s.reading(ctx, "read the identity", func(ctx context.Context) (err error) {
@@ -92,7 +92,7 @@ func (s *Switch) Identity(ctx context.Context) (Identity, error) {
 	return id, err
 }
 
-// On powers the node on. A node that is on already is powered on only when no cut can be under way any more.
+// On powers the node on. A node that is already on counts as powered on only when no cut can be pending any more.
 func (s *Switch) On(ctx context.Context) error {
 	return s.bring(ctx, operation{what: "power on", want: target.PowerOn, send: s.controller.On, timeout: s.o.Timeout})
 }
@@ -102,12 +102,12 @@ func (s *Switch) Off(ctx context.Context) error {
 	return s.bring(ctx, operation{what: "cut the power", want: target.PowerOff, send: s.controller.Off, timeout: s.o.Timeout})
 }
 
-// Soft asks the operating system of the node to stop and waits until the node is off.
+// Soft requests a shutdown of the node's operating system and waits until the node is off.
 func (s *Switch) Soft(ctx context.Context) error {
 	return s.bring(ctx, operation{what: "shut down", want: target.PowerOff, send: s.controller.Soft, timeout: s.o.SoftTimeout, once: true})
 }
 
-// staysOff reports whether the node is off and stays so, without sending anything.
+// staysOff reports whether the node is and stays off, without sending commands.
 func (s *Switch) staysOff(ctx context.Context) error {
 	return s.bring(ctx, operation{what: "see that it stays off", want: target.PowerOff, timeout: s.o.ReadTimeout})
 }
@@ -132,7 +132,7 @@ func (s *Switch) reading(ctx context.Context, what string, read func(context.Con
 	return s.cause(ctx, err)
 }
 
-// cause prefers the end of the caller's context to what it led to.
+// cause returns the end of the caller's context in preference to errors that it caused.
 func (s *Switch) cause(ctx context.Context, err error) error {
 	if err != nil && errors.Is(ctx.Err(), context.Canceled) {
 		return context.Cause(ctx)
@@ -151,7 +151,7 @@ func (s *Switch) take(ctx context.Context, what string) error {
 
 func (s *Switch) give() { s.turn <- struct{}{} }
 
-// attempt makes one request within its time. A BMC that refused the login gets no requests for LoginPause.
+// attempt makes one request within its timeout. A BMC that refused the login gets no requests for LoginPause.
 func (s *Switch) attempt(ctx context.Context, what string, request func(context.Context) error) error {
 	if s.login != nil && time.Since(s.refused) < s.o.LoginPause {
 		return s.login
@@ -170,31 +170,31 @@ func (s *Switch) attempt(ctx context.Context, what string, request func(context.
 	return err
 }
 
-// operation is what brings a node to a state.
+// operation is one change of a node's power state.
 type operation struct {
 	what    string
 	want    target.PowerState
-	send    func(context.Context) error // nil: only look
+	send    func(context.Context) error // nil: only read the state
 	timeout time.Duration
-	// once: an accepted command is not repeated. Some systems take a second press of the button for something else.
+	// once: an accepted command is not repeated. Some systems handle a second press of the button differently.
 	once bool
 
 	start   time.Time
 	first   time.Time // when the first command was sent
-	unlike  time.Time // when the state was last read and was not the one that is wanted
-	told    bool      // that the requested state was reached
+	unlike  time.Time // when the state was last read and not the requested one
+	told    bool      // whether reaching the requested state was reported
 	sent    int       // commands, accepted or not
 	sentAt  time.Time // when the last one was sent
-	since   time.Time // since when the state is the one that is wanted; zero: it is not
-	flapped bool      // it was, and then was not any more
-	unread  int       // readings in a row that failed
+	since   time.Time // since when the state has been the requested one; zero: it is not
+	flapped bool      // the state was the requested one, and then changed
+	unread  int       // failed readings in a row
 	state   target.PowerState
 	sawAt   time.Time // when state was read
 	err     error     // of the last reading that failed, while unread is not 0
-	refusal error     // of the last command, nil when it was accepted
+	refusal error     // of the last command, nil if it was accepted
 }
 
-// bring sends commands until the state is what is wanted, and stays.
+// bring sends commands until the state is the requested one, and stays.
 func (s *Switch) bring(ctx context.Context, op operation) error {
 	limit, cancel := context.WithTimeout(ctx, op.timeout)
 	defer cancel()
@@ -226,7 +226,7 @@ func (s *Switch) bring(ctx context.Context, op operation) error {
 				return s.cause(ctx, err)
 			}
 		}
-		// After the last refusal nothing more can come; a command without an answer may still come to pass.
+		// After a refusal of the last command no change can follow; a command without an answer may still take effect.
 		lost := op.sent == triesMax && codeOf(op.refusal) == CodeRefused && op.sawAt.After(op.sentAt)
 		if lost || wait.For(limit, s.o.Poll) != nil {
 			return s.cause(ctx, s.failure(&op))
@@ -246,9 +246,9 @@ func (s *Switch) look(ctx context.Context, op *operation) error {
 		return nil // the state that was just read is valid
 	}
 	if err != nil {
-		// What cannot be read now may have changed since it was read last.
+		// The state may have changed since the last reading.
 		op.state, op.since = target.PowerUnknown, time.Time{}
-		if op.unread == 0 || !over { // a last reading cut short by the deadline explains nothing
+		if op.unread == 0 || !over { // a last reading that the deadline cut short explains nothing
 			op.err = err
 		}
 		op.unread++
@@ -268,7 +268,7 @@ func (s *Switch) look(ctx context.Context, op *operation) error {
 	return nil
 }
 
-// settled reports whether the state is what is wanted for long enough.
+// settled reports whether the state has been the requested one for long enough.
 func (s *Switch) settled(op *operation) bool {
 	if op.since.IsZero() || op.sawAt.Sub(op.since) < s.o.Settle {
 		return false
@@ -277,8 +277,8 @@ func (s *Switch) settled(op *operation) bool {
 	return !cutMayCome
 }
 
-// blindAfter is how many readings in a row may fail before a node is powered on without knowing its state, which harms
-// nothing. The power is never cut without knowing it.
+// blindAfter is how many readings in a row may fail before a node is powered on without knowing its state, which is
+// harmless. The power is never cut without knowing the state.
 const blindAfter = 2
 
 // due reports whether to send the command now.
@@ -304,7 +304,7 @@ func (s *Switch) due(op *operation) bool {
 // command sends the command once. Its error is final.
 func (s *Switch) command(ctx context.Context, op *operation) error {
 	if op.sent == 0 {
-		target.Together(ctx) // nodes that are switched with one step, at one moment
+		target.Together(ctx) // nodes that one step switches get their commands at the same time
 		op.first = time.Now()
 	}
 	op.sent++
@@ -319,7 +319,7 @@ func (s *Switch) command(ctx context.Context, op *operation) error {
 	return nil
 }
 
-// failure says what kept the operation from its end in time.
+// failure explains why the operation did not complete in time.
 func (s *Switch) failure(op *operation) error {
 	after := fmt.Sprintf("after %v and %d commands", time.Since(op.start).Round(time.Second), op.sent)
 	if op.sent == 1 {
