@@ -8,15 +8,15 @@ import (
 // blockAlign suits direct access to every device whose blocks are not larger than a page.
 const blockAlign = 4096
 
-// alignedBuffer is memory that direct access takes.
+// alignedBuffer returns memory that is valid for direct access.
 func alignedBuffer(length int) []byte {
 	b := make([]byte, length+blockAlign)
 	skip := int(-uintptr(unsafe.Pointer(unsafe.SliceData(b))) % blockAlign)
 	return b[skip : skip+length : skip+length]
 }
 
-// alignedReader reads whole aligned blocks, so that what it reads from may have been opened for direct access, which goes
-// to the device and not to what the kernel remembers of it.
+// alignedReader reads whole aligned blocks, so that its source may be open for direct access, which reads from the device
+// and not from the page cache.
 type alignedReader struct {
 	from  io.ReaderAt
 	size  int64

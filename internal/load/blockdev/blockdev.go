@@ -4,8 +4,8 @@
 //	Check(state, consent)      → nil, or an error that names everything found
 //	Open(path, consent, flags) → both, then the same again on the opened descriptor
 //
-// It reads sysfs, procfs and the first and last parts of the device. It writes in one place only: Claim. It is not a
-// partitioner and it repairs nothing. An unreadable fact counts as a reason to refuse.
+// It reads sysfs, procfs and the first and last parts of the device. Only Claim writes. It does not partition or repair
+// devices. A fact that cannot be read counts as a reason to refuse.
 package blockdev
 
 import (
@@ -28,10 +28,10 @@ type Number struct{ Major, Minor uint32 }
 
 func (n Number) String() string { return fmt.Sprintf("%d:%d", n.Major, n.Minor) }
 
-// State is what was found at a path at one moment. It is a plain value: nothing is open behind it.
+// State is the state of a path at one time. It is a plain value without open files.
 type State struct {
-	Path      string // as asked
-	Node      string // with symbolic links followed
+	Path      string // as passed to Examine
+	Node      string // after following symbolic links
 	Kind      Kind
 	Number    Number // of a device
 	File      FileID // of a regular file
@@ -40,29 +40,29 @@ type State struct {
 	Uses      []Use
 	Busy      bool // an exclusive open was refused: the device is in use, perhaps in another mount namespace
 	Content   Content
-	Faults    []string // what could not be found out
+	Faults    []string // facts that could not be read
 }
 
-// FileID tells one file from another.
+// FileID identifies a file.
 type FileID struct{ Device, Inode uint64 }
 
-// Device is what sysfs and udev say of a block device.
+// Device holds what sysfs and udev report about a block device.
 type Device struct {
 	Name               string // of the kernel: "sda1"
-	Model, Serial, WWN string // of a partition: those of its disk
+	Model, Serial, WWN string // of a partition: of its disk
 	Links              []string
 	LogicalBlockBytes  int64
 	PhysicalBlockBytes int64
 	ReadOnly           bool
 	Rotational         bool
-	Sequence           uint64 // counts up with every disk that comes; 0 before Linux 5.15
+	Sequence           uint64 // increases with every attached disk; 0 before Linux 5.15
 	Partition          bool
-	Disk               string // of a partition its disk, else its own name
+	Disk               string // of a partition: its disk; else its own name
 	Partitions         []Partition
 	Backing            string // the file or device below a loop device
 }
 
-// Partition is one that the kernel knows on a disk.
+// Partition is a partition that the kernel has on a disk.
 type Partition struct {
 	Name       string
 	StartBytes int64
@@ -73,10 +73,10 @@ type Partition struct {
 type Use struct {
 	Kind  UseKind
 	What  string   // the mount point, the swap's name, the name of the holder
-	Chain []string // from the device in use to the examined one, both named; one name: itself
+	Chain []string // names from the device in use to the examined one; a single name if they are the same
 }
 
-// UseKind says how a device is in use.
+// UseKind is how a device is in use.
 type UseKind string
 
 const (
@@ -85,22 +85,22 @@ const (
 	Held    UseKind = "held" // by another block device: LVM, MD, device-mapper, bcache, loop
 )
 
-// Content is what was read on a device.
+// Content describes the data found on a device.
 type Content struct {
 	Signatures []Signature
 	HeadZero   bool // all of the first MiB is zeros
 	TailZero   bool // all of the last MiB is zeros
-	Claim      *Tag // our own tag, nil without one
+	Claim      *Tag // a claim tag of Bragg, nil without one
 }
 
 // Signature is a structure at the start or end of a known data format.
 type Signature struct {
-	Name   string // as a consent names it: "ext4"
-	Where  string // the partition it was found on, empty for the device itself
+	Name   string // as a consent spells it: "ext4"
+	Where  string // the partition that has it, empty for the device itself
 	Offset int64  // in bytes from the start of the device or partition
 }
 
-// Identity is what tells this device from another of its size: serial number, else WWN, else nothing.
+// Identity identifies the device: by serial number, else by WWN, else it is empty.
 func (s State) Identity() string {
 	if s.Device.Serial != "" {
 		return s.Device.Serial
@@ -108,7 +108,7 @@ func (s State) Identity() string {
 	return s.Device.WWN
 }
 
-// SignatureNames lists what lies on the device, each name once, in order.
+// SignatureNames lists the signatures on the device, each name once, in order.
 func (s State) SignatureNames() []string {
 	var names []string
 	for _, sig := range s.Content.Signatures {

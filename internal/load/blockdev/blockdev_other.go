@@ -34,7 +34,7 @@ func plain(path string, info os.FileInfo) State {
 	return state
 }
 
-// Open opens a regular file that exists. Devices are refused for writing on this system.
+// Open opens an existing regular file. On this system, it refuses to open devices for writing.
 func Open(path string, consent Consent, flags int) (*os.File, State, error) {
 	if flags&(os.O_CREATE|os.O_TRUNC|os.O_APPEND) != 0 {
 		return nil, State{}, fmt.Errorf("open %q: a device is not created, cut or appended to", path)
@@ -61,7 +61,7 @@ func Open(path string, consent Consent, flags int) (*os.File, State, error) {
 	return f, before, nil
 }
 
-// ReadWarning cannot tell on this system.
+// ReadWarning is not supported on this system.
 func ReadWarning(*os.File, []extent.Extent) (int64, error) { return 0, errors.ErrUnsupported }
 
 func forgetPartitions(medium) {}

@@ -1,7 +1,6 @@
 package blockdev
 
-// changed names what differs between two looks at the same path, empty where it is still the same. A regular file may
-// have grown.
+// changed names the difference between two states of the same path, empty if there is none. A regular file may have grown.
 func changed(before, after State) string {
 	a, b := before.Device, after.Device
 	switch {
@@ -25,7 +24,7 @@ func changed(before, after State) string {
 	return ""
 }
 
-// replaced is the reason where a path came to mean another device between two looks at it.
+// replaced is the reason if a path referred to another device the second time.
 var replaced = Reason{
 	Code:   "changed",
 	Text:   "it is not any more the device that it was a moment ago",

@@ -29,7 +29,7 @@ func (r *Refusal) Error() string {
 	return strings.Join(texts, "; ")
 }
 
-// refuse makes the error for the user: one line of advice for each reason, the same advice once.
+// refuse makes the error for the user: one line of advice per reason, without duplicates.
 func refuse(path string, reasons []Reason) error {
 	var hints []string
 	seen := map[string]bool{}
@@ -47,8 +47,8 @@ func refuse(path string, reasons []Reason) error {
 	}
 }
 
-// Check refuses writing to what was found, with every reason at once, as a *diag.Error that wraps a *Refusal. No consent
-// helps against a device in use. A regular file needs none; it is refused only where it is in use as a device.
+// Check refuses writing in this state, with all reasons at once, as a *diag.Error that wraps a *Refusal. No consent allows
+// writing to a device in use. A regular file needs no consent; it is refused only if it is in use as a device.
 func Check(s State, c Consent) error {
 	var reasons []Reason
 	switch s.Kind {
@@ -69,7 +69,7 @@ func Check(s State, c Consent) error {
 	return refuse(s.Path, reasons)
 }
 
-// sink tells /dev/null and /dev/zero, which swallow what is written, from all other character devices.
+// sink reports whether a character device is /dev/null or /dev/zero, which discard writes.
 func sink(n Number) bool { return n == Number{1, 3} || n == Number{1, 5} }
 
 func notADisk(s State) Reason {
@@ -104,7 +104,7 @@ func blockReasons(s State, c Consent) []Reason {
 		})
 	}
 	if len(s.Faults) > 0 || s.SizeBytes <= 0 {
-		return reasons // its identity and content are not known
+		return reasons // its identity and content could not be read
 	}
 	reasons = append(reasons, identityReasons(s, c)...)
 	return append(reasons, contentReasons(s, c)...)
@@ -121,8 +121,7 @@ func faultReasons(s State) []Reason {
 	return reasons
 }
 
-// useReasons lists each way in which a device or file is in use. Mounts through the same chain are merged: a root disk can
-// carry hundreds.
+// useReasons lists each use of a device or file. Mounts through the same chain are merged: a root disk can have hundreds.
 func useReasons(s State) []Reason {
 	var groups []Use
 	var whats [][]string

@@ -8,32 +8,33 @@ import (
 	"time"
 )
 
-// The claim tag is at the start of the last whole ClaimBytes of a device, far enough from the end for every block size that
-// Linux has. docs/guides/devices.md gives its layout.
+// The claim tag is at the start of the last whole ClaimBytes of a device, far enough from the end for every block size of
+// Linux. docs/guides/devices.md describes its layout.
 const (
 	ClaimBytes = 64 << 10
 
 	claimMagic   = "BRAGGTAG"
 	claimVersion = 1
-	claimLength  = 512 // of the tag itself; the rest of its place is zeros
+	claimLength  = 512 // of the tag itself; the rest of ClaimBytes is zeros
 	claimText    = 64  // bytes of each name in it
 	claimSizeMin = 4 << 20
 
-	// wipeHead and wipeTail are the areas that Claim zeroes. They cover every signature that is looked for on a whole device.
+	// wipeHead and wipeTail are the areas that Claim zeroes. They cover every known signature on a whole device.
 	wipeHead = 8 << 20
 	wipeTail = 1 << 20
 )
 
-// Tag says whose a device is. It is ours, so later runs of the same controller may write without being asked again.
+// Tag marks a device as claimed by a controller, so that later runs of the same controller may write without another
+// consent.
 type Tag struct {
 	Controller string // the controller that claimed the device, at most 64 bytes
 	Run        string // the run that did, at most 64 bytes
 	Identity   string // the serial number or WWN of the device, so that a copy on another disk is not valid
-	SizeBytes  int64  // of the device, for the same reason
+	SizeBytes  int64  // of the device, also to detect a copy
 	Claimed    time.Time
 }
 
-// NewTag is a tag for a device in the state that was found.
+// NewTag returns a tag for a device in this state.
 func (s State) NewTag(controller, run string) Tag {
 	return Tag{Controller: controller, Run: run, Identity: clip(s.Identity()), SizeBytes: s.SizeBytes}
 }
@@ -43,7 +44,7 @@ func clip(text string) string { return text[:min(len(text), claimText)] }
 // UsableBytes is the size that a load may write to without destroying the claim tag.
 func UsableBytes(size int64) int64 { return size/ClaimBytes*ClaimBytes - ClaimBytes }
 
-// encode fills the claim's place. Numbers are little-endian; the checksum covers the tag behind it.
+// encode encodes the whole claim area. Numbers are little-endian; the checksum covers the tag after it.
 func (t Tag) encode() ([]byte, error) {
 	b := make([]byte, ClaimBytes)
 	copy(b, claimMagic)
@@ -63,7 +64,7 @@ func (t Tag) encode() ([]byte, error) {
 	return b, nil
 }
 
-// decode reads a tag, nil where there is none or a damaged one.
+// decode decodes a tag; nil if there is none or it is damaged.
 func decode(b []byte) *Tag {
 	sum := crc32.Checksum(b[16:claimLength], crc32.MakeTable(crc32.Castagnoli))
 	if !bytes.HasPrefix(b, []byte(claimMagic)) || little.Uint32(b[8:]) != claimVersion || little.Uint32(b[12:]) != sum {
@@ -78,7 +79,7 @@ func decode(b []byte) *Tag {
 	}
 }
 
-// readTag reads the tag of a device of a size, nil without one.
+// readTag reads the tag of a device of this size; nil without one.
 func readTag(r io.ReaderAt, size int64) (*Tag, error) {
 	b := make([]byte, claimLength)
 	if err := readFull(r, b, UsableBytes(size)); err != nil {
@@ -93,9 +94,9 @@ type medium interface {
 	Sync() error
 }
 
-// Claim makes a device ours: it zeroes the first 8 MiB and the last MiB, so that data found there later was written later,
-// and writes the tag. The caller has the consent of Check and holds the device open by Open. A tag without size or time gets
-// them. Partitions whose table is gone are removed from the kernel.
+// Claim claims a device: it zeroes the first 8 MiB and the last MiB, so that data found there later was written later, and
+// writes the tag. The caller has passed Check and holds the device open by Open. Claim sets size and time of the tag if
+// they are missing. The kernel forgets partitions of a wiped table.
 func Claim(device medium, size int64, tag Tag) error {
 	if size < claimSizeMin {
 		return fmt.Errorf("claim: a device of %d bytes is smaller than the least of %d", size, claimSizeMin)

@@ -10,17 +10,17 @@ import (
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-// Consent is how a user proves to mean this device and no other, and says what may be lost on it. Everything that is
-// given must hold.
+// Consent is how a user proves which device is meant, and defines which of its content may be lost. All given facts must
+// match.
 type Consent = load.Consent
 
-// Names of what a consent may allow to be overwritten, beside those of signatures.
+// Names that a consent may allow to be overwritten, in addition to signatures.
 const (
 	Data         = "data"  // content without a known signature
 	ForeignClaim = "claim" // the claim tag of another controller, or of another device
 )
 
-// identityReasons compares what the user said of the device with what it is.
+// identityReasons compares the facts in the consent with the device.
 func identityReasons(s State, c Consent) []Reason {
 	var reasons []Reason
 	differ := func(what, found, said string) {
@@ -55,7 +55,7 @@ func identityReasons(s State, c Consent) []Reason {
 	return reasons
 }
 
-// proven reports whether what the user said is enough. That it is true was found out before.
+// proven reports whether the given facts identify the device. They have been verified before.
 func proven(s State, c Consent) bool {
 	if c.Serial != "" || c.WWN != "" || ownClaim(s, c) || c.Own && c.SizeBytes != 0 {
 		return true
@@ -63,15 +63,15 @@ func proven(s State, c Consent) bool {
 	return s.Identity() == "" && c.SizeBytes != 0 && c.Link != ""
 }
 
-// ownClaim reports whether the device carries a tag of the controller that asks, made for this very device.
+// ownClaim reports whether the device has a tag of the same controller, made for this device.
 func ownClaim(s State, c Consent) bool {
 	tag := s.Content.Claim
 	return tag != nil && c.Controller != "" && tag.Controller == c.Controller &&
 		tag.SizeBytes == s.SizeBytes && tag.Identity == clip(s.Identity())
 }
 
-// persistentNames are the names that a consent may give together with the size. The node's own name counts only for want of
-// a better one.
+// persistentNames are the names that a consent may give together with the size. The node's own name counts only if there is
+// no persistent one.
 func persistentNames(s State) []string {
 	names := slices.Clone(s.Device.Links)
 	if s.Device.Backing != "" {
@@ -83,7 +83,7 @@ func persistentNames(s State) []string {
 	return names
 }
 
-// plainWWN strips what programs put before the same number.
+// plainWWN strips the prefixes that programs add to the same number.
 func plainWWN(text string) string {
 	text = strings.ToLower(strings.TrimSpace(text))
 	for _, prefix := range []string{"wwn-", "nvme-", "naa.", "eui.", "uuid.", "0x"} {
@@ -113,7 +113,7 @@ func proofAdvice(s State) string {
 		s.SizeBytes, strings.Join(persistentNames(s), ", "))
 }
 
-// contentReasons names what would be lost and was not named by the user.
+// contentReasons names content that would be lost without the user's consent.
 func contentReasons(s State, c Consent) []Reason {
 	if c.Own {
 		return nil
@@ -161,7 +161,7 @@ func edges(c Content) string {
 	return "neither the first nor the last MiB"
 }
 
-// places says where a signature is: "at byte 1024", "at byte 0 of sda1".
+// places describes where a signature is: "at byte 1024", "at byte 0 of sda1".
 func places(signatures []Signature, name string) string {
 	var found []string
 	for _, sig := range signatures {
@@ -177,7 +177,7 @@ func places(signatures []Signature, name string) string {
 	return abridge(found)
 }
 
-// abridge keeps a list readable that may have hundreds of entries.
+// abridge shortens a list that may have hundreds of entries.
 func abridge(list []string) string {
 	const shown = 4
 	if len(list) > shown {
@@ -186,7 +186,7 @@ func abridge(list []string) string {
 	return strings.Join(list, ", ")
 }
 
-// nameOf says in words what a signature is.
+// nameOf describes a signature in words.
 func nameOf(name string) string {
 	words := map[string]string{
 		"gpt": "a GPT partition table", "dos": "an MBR partition table", "lvm": "an LVM physical volume",

@@ -10,7 +10,7 @@ import (
 // edgeBytes is how much of each end must be zeros for a device to count as empty.
 const edgeBytes = 1 << 20
 
-// readContent looks for signatures on a device of a size and on its partitions. An unreadable part is reported as a fault.
+// readContent looks for signatures on a device and its partitions. A part that cannot be read is a fault.
 func readContent(r io.ReaderAt, size int64, partitions []Partition) (Content, []string) {
 	c := Content{}
 	var faults []string
@@ -36,7 +36,7 @@ func readContent(r io.ReaderAt, size int64, partitions []Partition) (Content, []
 	}
 	for _, p := range partitions {
 		if p.StartBytes < 0 || p.SizeBytes < 0 || p.SizeBytes > size-p.StartBytes {
-			// The table was made for a larger disk, or the disk has shrunk.
+			// The table is from a larger disk, or the disk has shrunk.
 			faults = append(faults, fmt.Sprintf("partition %s reaches behind its end", p.Name))
 			continue
 		}
@@ -65,7 +65,7 @@ func isZero(r io.ReaderAt, offset, length int64) (bool, error) {
 	return len(bytes.TrimLeft(buffer, "\x00")) == 0, nil
 }
 
-// readFull reads all of a buffer. An end before it is an error: the caller asks within the size only.
+// readFull fills a buffer. A premature end is an error: the caller reads only within the size.
 func readFull(r io.ReaderAt, buffer []byte, offset int64) error {
 	n, err := r.ReadAt(buffer, offset)
 	if n == len(buffer) {

@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// Endless reports whether a file is one of the kernel's devices that take and give without end and keep nothing: null and
-// zero. Job files use them where the generator itself is measured.
+// Endless reports whether a file is one of the kernel's devices that have no end and keep no data: null and zero. Job files
+// use them to measure the generator itself.
 func Endless(info os.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && info.Mode()&os.ModeCharDevice != 0 && sink(numberOf(stat.Rdev))

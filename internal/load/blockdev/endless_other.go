@@ -4,5 +4,5 @@ package blockdev
 
 import "os"
 
-// Endless knows no such devices here.
+// Endless returns false: this system has no such devices.
 func Endless(os.FileInfo) bool { return false }

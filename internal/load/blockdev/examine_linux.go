@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// host is the machine that this process runs on.
+// host is the system of the current machine.
 func host() system {
 	s := system{sys: "/sys", proc: "/proc", dev: "/dev", udev: "/run/udev"}
 	s.numberOf = func(path string) (Number, bool) {
@@ -42,8 +42,7 @@ func kindOf(mode uint32) Kind {
 	return Other
 }
 
-// loopFile asks a loop device which file is below it. The path that sysfs has for it may lie in another mount namespace
-// or be gone.
+// loopFile queries a loop device for its file. The path in sysfs may be in another mount namespace or no longer exist.
 func loopFile(name string) (FileID, bool) {
 	f, err := os.OpenFile(filepath.Join("/dev", name), os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -57,8 +56,8 @@ func loopFile(name string) (FileID, bool) {
 	return FileID{Device: info.Device, Inode: info.Inode}, true
 }
 
-// Examine describes the file or device at a path. It opens block devices for reading only. An error means that the path does
-// not exist; an unreadable device is a fault in the state, which Check refuses.
+// Examine describes the file or device at a path. It opens block devices for reading only. It returns an error if the path
+// does not exist; an unreadable device is a fault in the state, which Check refuses.
 func Examine(path string) (State, error) { return host().examine(path) }
 
 func (s system) examine(path string) (State, error) {
@@ -89,7 +88,7 @@ func (s system) examine(path string) (State, error) {
 	return state, nil
 }
 
-// openToLook opens for reading, past the kernel's memory of the device where it can.
+// openToLook opens for reading, bypassing the page cache if it can.
 func openToLook(node string) (*os.File, error) {
 	flags := unix.O_RDONLY | unix.O_NONBLOCK | unix.O_CLOEXEC
 	fd, err := unix.Open(node, flags|unix.O_DIRECT, 0)
@@ -102,8 +101,8 @@ func openToLook(node string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), node), nil
 }
 
-// busy tries an exclusive open, which fails where a file system, swap, another driver or a careful program has the device,
-// in whatever mount namespace.
+// busy tries an exclusive open, which fails if a file system, swap, another driver or a careful program uses the device, in
+// any mount namespace.
 func busy(node string) bool {
 	fd, err := unix.Open(node, unix.O_RDONLY|unix.O_EXCL|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err == nil {
@@ -112,8 +111,8 @@ func busy(node string) bool {
 	return errors.Is(err, unix.EBUSY)
 }
 
-// opened says what an open descriptor is, and reads its content from one that may be read. Path and node are only
-// repeated.
+// opened examines an open descriptor, and reads its content through another one that may be read. Path and node are only
+// copied.
 func (s system) opened(f, content *os.File, path, node string) (State, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
@@ -134,7 +133,7 @@ func (s system) opened(f, content *os.File, path, node string) (State, error) {
 	return state, nil
 }
 
-// ask takes from the descriptor what sysfs says too: the descriptor cannot be exchanged for another device meanwhile.
+// ask reads from the descriptor facts that sysfs has too: the descriptor always refers to the same device.
 func (s system) ask(f *os.File, state *State) {
 	fd := int(f.Fd())
 	size, err := ioctlUint64(fd, unix.BLKGETSIZE64)
@@ -153,7 +152,7 @@ func (s system) ask(f *os.File, state *State) {
 	}
 }
 
-// plain says what anything but a block device is.
+// plain describes anything other than a block device.
 func (s system) plain(path, node string, st unix.Stat_t) State {
 	state := State{Path: path, Node: node, Kind: kindOf(st.Mode)}
 	switch state.Kind {

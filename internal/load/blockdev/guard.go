@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// Guard admits what one load writes to, and holds the block devices among it until it is closed. Loads of one process
-// may share a device: it is examined and held for the first of them and given back with the last. The zero value is
-// ready; a Guard belongs to one goroutine.
+// Guard checks the files and devices that one load writes to, and holds the block devices among them until it is closed.
+// Loads of one process may share a device: it is examined and held for the first of them and released by the last. The zero
+// value is ready; a Guard belongs to one goroutine.
 type Guard struct {
 	holds []*hold
 	files fileLook
@@ -24,14 +24,15 @@ type hold struct {
 	users  int // guarded by held
 }
 
-// held are the devices that loads of this process write to. Without it the second load on a device would find it busy.
+// held are the devices that loads of this process write to. Without it, a second load would find its device busy.
 var held struct {
 	sync.Mutex
 	devices map[Number]*hold
 }
 
-// Admit refuses to write to path as Open does. Of a block device it returns the descriptor that holds it: load opens the
-// device by the name of that in /proc/self/fd, because the path may name another device by now. Of a regular file it returns nil.
+// Admit refuses writing to path as Open does. For a block device it returns the descriptor that holds it: a load opens the
+// device by the descriptor's name in /proc/self/fd, because the path may refer to another device by now. For a regular file
+// it returns nil.
 func (g *Guard) Admit(path string, c Consent) (*os.File, error) {
 	kind, number, err := kindAt(path)
 	switch {
@@ -54,8 +55,8 @@ func (g *Guard) Admit(path string, c Consent) (*os.File, error) {
 	return h.file, nil
 }
 
-// take holds a device, or joins those who do. Who joins must mean this device too; what lies on it was the affair of the
-// first, and is being overwritten.
+// take holds a device, or shares an existing hold. A sharing caller must also identify this device; its content was checked
+// for the first, and is being overwritten.
 func take(path string, number Number, c Consent) (*hold, error) {
 	for {
 		h, first := join(number)
@@ -71,7 +72,7 @@ func take(path string, number Number, c Consent) (*hold, error) {
 		case h.err != nil && first:
 			return nil, h.err
 		case h.err != nil:
-			continue // the first one had no consent; we may
+			continue // the first consent was not sufficient; this one may be
 		case first:
 			return h, nil
 		}
@@ -89,7 +90,7 @@ func (h *hold) open(path string, number Number, c Consent) {
 	}
 }
 
-// join enters one more user of a device.
+// join adds a user of a device.
 func join(number Number) (h *hold, first bool) {
 	held.Lock()
 	defer held.Unlock()
@@ -105,7 +106,8 @@ func join(number Number) (h *hold, first bool) {
 	return h, true
 }
 
-// leave gives a device back with its last user. One that was never opened is forgotten at once.
+// leave removes a user of a device, and releases the device after the last. A device that was not opened is removed at
+// once.
 func leave(h *hold) error {
 	held.Lock()
 	defer held.Unlock()
@@ -122,7 +124,7 @@ func leave(h *hold) error {
 	return h.file.Close()
 }
 
-// Close gives back what the load held. It must come after the last write.
+// Close releases the devices of the load. It must come after the last write.
 func (g *Guard) Close() error {
 	var errs []error
 	for _, h := range g.holds {

@@ -15,7 +15,7 @@ func kindAt(path string) (Kind, Number, error) {
 	return kindOf(st.Mode), numberOf(st.Rdev), nil
 }
 
-// fileLook is one look at who uses files of this machine. A load may have thousands of files, and a look reads much.
+// fileLook is one scan of how files of this machine are in use. A load may have thousands of files, and a scan reads a lot.
 type fileLook struct {
 	taken bool
 	stack stack
@@ -47,7 +47,7 @@ func (l *fileLook) check(path string) error {
 	return Check(state, Consent{})
 }
 
-// remembered asks for the file below each loop device once.
+// remembered caches the file of each loop device.
 func remembered(ask func(string) (FileID, bool)) func(string) (FileID, bool) {
 	type answer struct {
 		file  FileID

@@ -23,8 +23,8 @@ func ioctl(fd int, request uint, argument unsafe.Pointer) error {
 	return nil
 }
 
-// forgetPartitions makes the kernel reread the partition table of a disk. The kernel refuses if a partition is in use, which
-// the next Check finds, and for devices that cannot have partitions.
+// forgetPartitions makes the kernel reread the partition table of a disk. The kernel refuses if a partition is in use,
+// which the next Check finds, and for devices that cannot have partitions.
 func forgetPartitions(device medium) {
 	if f, ok := device.(*os.File); ok {
 		_ = ioctl(int(f.Fd()), unix.BLKRRPART, nil)

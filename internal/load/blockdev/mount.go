@@ -23,7 +23,7 @@ func (s system) mounts() ([]mount, error) {
 	}
 	var all []mount
 	for line := range strings.Lines(string(text)) {
-		// Optional fields end with a lone hyphen.
+		// Optional fields end with a single hyphen.
 		left, right, ok := strings.Cut(strings.TrimSpace(line), " - ")
 		fields, rest := strings.Fields(left), strings.Fields(right)
 		if !ok || len(fields) < 6 || len(rest) < 2 {
@@ -38,7 +38,7 @@ func (s system) mounts() ([]mount, error) {
 	return all, nil
 }
 
-// swaps lists the paths of /proc/swaps. Without that file the kernel has no swap at all.
+// swaps lists the paths of /proc/swaps. Without that file, the kernel does not support swap.
 func (s system) swaps() ([]string, error) {
 	text, err := os.ReadFile(filepath.Join(s.proc, "swaps"))
 	if os.IsNotExist(err) {
@@ -58,7 +58,7 @@ func (s system) swaps() ([]string, error) {
 	return paths, nil
 }
 
-// unescape undoes the kernel's octal escapes of blanks in paths.
+// unescape decodes the kernel's octal escapes of blanks in paths.
 func unescape(text string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {
@@ -74,8 +74,8 @@ func unescape(text string) string {
 	return b.String()
 }
 
-// carrier finds the mount that holds a file, by the longest mount point above it. Of two mounts on one point the later
-// one hides the other.
+// carrier finds the mount that holds a file: the longest mount point that contains it. Of two mounts on one point, the
+// later hides the other.
 func carrier(mounts []mount, path string) (mount, bool) {
 	var best mount
 	found := false
@@ -88,8 +88,8 @@ func carrier(mounts []mount, path string) (mount, bool) {
 	return best, found
 }
 
-// devicesOf names the devices below a mount. File systems that span devices (btrfs) have a number of their own that no
-// device has: their devices are found in another way.
+// devicesOf names the devices of a mount. File systems that span devices (btrfs) have their own number, which no device
+// has: btrfsMembers finds their devices.
 func (s system) devicesOf(m mount) []string {
 	var names []string
 	if m.number.Major != 0 {
@@ -99,7 +99,7 @@ func (s system) devicesOf(m mount) []string {
 		return names
 	}
 	if !strings.HasPrefix(m.source, "/") {
-		return nil // a word, or a place on the network
+		return nil // a word, or a network location
 	}
 	name := s.nameOfPath(m.source)
 	if name == "" {
@@ -116,7 +116,7 @@ func (s system) devicesOf(m mount) []string {
 	return names
 }
 
-// btrfsMembers lists the devices of each btrfs that is mounted.
+// btrfsMembers lists the devices of each mounted btrfs.
 func (s system) btrfsMembers() [][]string {
 	folder := filepath.Join(s.sys, "fs", "btrfs")
 	var all [][]string

@@ -9,16 +9,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// opener opens for the machine it is given.
+// opener opens files and devices of a system.
 type opener struct {
 	system  system
 	between func() // for tests: what happens between the check and the open
 }
 
-// Open opens a device or file that exists with flags such as os.O_RDWR|syscall.O_DIRECT, and says what it is. To write,
-// Check must agree before the open and again on the open descriptor, and both must have seen the same device: a path can
-// come to mean another one in between. A block device is opened exclusively, so nothing can mount it while it is open,
-// and a second Open of it fails; Reopen gives further descriptors.
+// Open opens an existing device or file with flags such as os.O_RDWR|syscall.O_DIRECT, and returns its state. For writing,
+// Check must pass before the open and again on the open descriptor, and both times the device must be the same: a path may
+// refer to another one in between. A block device is opened exclusively, so that it cannot be mounted while it is open, and
+// a second Open of it fails; Reopen gives further descriptors.
 //
 // Reading needs no consent and holds nothing.
 func Open(path string, consent Consent, flags int) (*os.File, State, error) {
@@ -46,7 +46,7 @@ func (o opener) open(path string, consent Consent, flags int) (*os.File, State, 
 	}
 	o.between()
 	if write {
-		flags |= unix.O_EXCL // has an effect on block devices only, as nothing is created
+		flags |= unix.O_EXCL // only affects block devices, as no file is created
 	}
 	f, err := openNow(path, flags)
 	if errors.Is(err, unix.EBUSY) {
@@ -68,7 +68,7 @@ func (o opener) open(path string, consent Consent, flags int) (*os.File, State, 
 	return f, after, nil
 }
 
-// again examines what was opened. The descriptor may be for writing only, so the content is read by another one.
+// again examines the opened file. The descriptor may be write-only, so that another one reads the content.
 func (o opener) again(f *os.File, before State) (State, error) {
 	look := f
 	if before.Kind == Block {
@@ -81,7 +81,7 @@ func (o opener) again(f *os.File, before State) (State, error) {
 	return o.system.opened(f, look, before.Path, before.Node)
 }
 
-// self is a path of an open descriptor.
+// self is the path of an open descriptor.
 func self(f *os.File) string { return "/proc/self/fd/" + strconv.Itoa(int(f.Fd())) }
 
 func (o opener) same(before, after State, write bool, consent Consent) error {
@@ -98,7 +98,7 @@ func (o opener) same(before, after State, write bool, consent Consent) error {
 	return Check(after, consent)
 }
 
-// openNow never waits, not even where the path has become a pipe.
+// openNow never blocks, even if the path has become a pipe.
 func openNow(path string, flags int) (*os.File, error) {
 	fd, err := unix.Open(path, flags|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -6,10 +6,10 @@ import (
 	"io"
 )
 
-// probe looks for one kind of structure at one place, which may depend on the size of the device.
+// probe looks for one kind of structure in one place, which may depend on the size of the device.
 //
-// The places and magic numbers are those of the formats' own descriptions; each test also asks that the fields beside a
-// short magic make sense, because the devices that are looked at here are often full of random bytes.
+// Places and magic numbers are from the formats' own descriptions; each test also checks the fields beside a short magic,
+// because examined devices are often full of random bytes.
 type probe struct {
 	name   string
 	place  func(size int64) int64
@@ -23,7 +23,7 @@ func at(offset int64) func(int64) int64 { return func(int64) int64 { return offs
 // fromEnd is a place counted from the end.
 func fromEnd(offset int64) func(int64) int64 { return func(size int64) int64 { return size - offset } }
 
-// magic is a test for bytes at the start of what was read.
+// magic tests for text at the start of the buffer.
 func magic(text string) func([]byte, int64) bool {
 	return func(b []byte, _ int64) bool { return bytes.HasPrefix(b, []byte(text)) }
 }
@@ -33,7 +33,7 @@ var (
 	big    = binary.BigEndian
 )
 
-// probes is the list of everything that is known.
+// probes lists all known structures.
 func probes() []probe {
 	list := []probe{
 		{"ext", at(1024), 1024, isExt},
@@ -69,7 +69,7 @@ func probes() []probe {
 	for offset := int64(0x4000); offset <= 0x400000; offset *= 2 {
 		list = append(list, probe{"luks", at(offset), 8, magic("SKUL\xba\xbe\x00\x02")})
 	}
-	// Swap has its magic at the end of the first page, whatever a page was where it was made.
+	// Swap has its magic at the end of the first page, with the page size of the machine that made it.
 	for page := int64(4096); page <= 65536; page *= 2 {
 		list = append(list, probe{"swap", at(page - 10), 10, isSwap})
 	}
@@ -85,8 +85,8 @@ func probes() []probe {
 	return list
 }
 
-// signatures looks for everything that is known on a device or partition. Names come in the order of the list, each
-// place at most once.
+// signatures looks for all known structures on a device or partition. Names are in the order of the list, each place at
+// most once.
 func signatures(r io.ReaderAt, size int64) ([]Signature, error) {
 	var found []Signature
 	seen := map[Signature]bool{}
@@ -115,7 +115,7 @@ func signatures(r io.ReaderAt, size int64) ([]Signature, error) {
 	return found, nil
 }
 
-// isSwap knows the two headers and an image of a suspended machine.
+// isSwap detects the two headers and an image of a suspended machine.
 func isSwap(b []byte, _ int64) bool {
 	for _, m := range []string{"SWAPSPACE2", "SWAP-SPACE", "S1SUSPEND\x00", "S2SUSPEND\x00", "ULSUSPEND\x00", "LINHIB0001"} {
 		if string(b) == m {
@@ -129,7 +129,7 @@ func isLVM(b []byte, _ int64) bool {
 	return string(b[:8]) == "LABELONE" && string(b[24:32]) == "LVM2 001"
 }
 
-// isLUKS knows versions 1 and 2: the magic, then the version, big-endian.
+// isLUKS detects versions 1 and 2: the magic, then the version, big-endian.
 func isLUKS(b []byte, _ int64) bool {
 	version := big.Uint16(b[6:])
 	return string(b[:6]) == "LUKS\xba\xbe" && (version == 1 || version == 2)
@@ -137,13 +137,13 @@ func isLUKS(b []byte, _ int64) bool {
 
 const mdMagic = 0xa92b4efc
 
-// isMD0 knows the superblock of version 0.90, which has the byte order of the machine that made it.
+// isMD0 detects the superblock of version 0.90, which has the byte order of the machine that made it.
 func isMD0(b []byte, _ int64) bool {
 	return little.Uint32(b) == mdMagic && little.Uint32(b[4:]) == 0 ||
 		big.Uint32(b) == mdMagic && big.Uint32(b[4:]) == 0
 }
 
-// isMD1 knows versions 1.0, 1.1 and 1.2, which differ in their place only.
+// isMD1 detects versions 1.0, 1.1 and 1.2, which differ only in their place.
 func isMD1(b []byte, _ int64) bool {
 	return little.Uint32(b) == mdMagic && little.Uint32(b[4:]) == 1
 }
@@ -159,8 +159,8 @@ func isZFS(b []byte, _ int64) bool {
 	return false
 }
 
-// isMBR knows a table of partitions, also an empty or a protective one, and not the boot sectors of file systems that
-// end in the same two bytes.
+// isMBR detects a partition table, even an empty or protective one, but not the boot sectors of file systems that end in
+// the same two bytes.
 func isMBR(b []byte, _ int64) bool {
 	if b[510] != 0x55 || b[511] != 0xaa || isFAT(b, 0) || string(b[3:11]) == "NTFS    " || string(b[3:11]) == "EXFAT   " {
 		return false
@@ -173,7 +173,7 @@ func isMBR(b []byte, _ int64) bool {
 	return true
 }
 
-// isGPT knows a header of GPT, the first or the backup at the end.
+// isGPT detects a GPT header, the first or the backup at the end.
 func isGPT(b []byte, _ int64) bool {
 	size := little.Uint32(b[12:])
 	return string(b[:8]) == "EFI PART" && size >= 92 && size <= 4096

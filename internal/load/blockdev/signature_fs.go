@@ -1,6 +1,6 @@
 package blockdev
 
-// isExt knows the superblock of ext2, ext3 and ext4. Its magic is two bytes, so the fields beside it must make sense.
+// isExt detects the superblock of ext2, ext3 and ext4. Its magic is only two bytes, so it checks the fields beside it too.
 func isExt(b []byte, _ int64) bool {
 	inodes, blocks := little.Uint32(b), little.Uint32(b[4:])
 	logBlock, revision := little.Uint32(b[24:]), little.Uint32(b[76:])
@@ -12,11 +12,11 @@ func isExt(b []byte, _ int64) bool {
 const (
 	extHasJournal    = 0x4    // compatible
 	extJournalDevice = 0x8    // incompatible: the device is the journal of another file system
-	extSinceExt4     = ^0x1f  // incompatible: anything but compression, file types, recovery, journal device, meta groups
-	extReadOnly4     = ^0x007 // read-only compatible: anything but sparse superblocks, large files, tree directories
+	extSinceExt4     = ^0x1f  // incompatible: all except compression, file types, recovery, journal device, meta groups
+	extReadOnly4     = ^0x007 // read-only compatible: all except sparse superblocks, large files, tree directories
 )
 
-// extVersion tells the three apart by their features.
+// extVersion distinguishes the three by their features.
 func extVersion(b []byte) string {
 	compatible, incompatible, readOnly := int(little.Uint32(b[92:])), int(little.Uint32(b[96:])), int(little.Uint32(b[100:]))
 	switch {
@@ -35,8 +35,8 @@ func isXFS(b []byte, _ int64) bool {
 	return string(b[:4]) == "XFSB" && block >= 512 && block <= 65536 && block&(block-1) == 0
 }
 
-// isFAT knows a boot sector by its jump, its plain geometry and its closing bytes; the names of the type that some
-// programs write are not to be relied on.
+// isFAT detects a boot sector by its jump, its plausible geometry and its final bytes; the type names that some programs
+// write are not reliable.
 func isFAT(b []byte, _ int64) bool {
 	sector, cluster := little.Uint16(b[11:]), b[13]
 	jump := b[0] == 0xeb && b[2] == 0x90 || b[0] == 0xe9

@@ -7,7 +7,7 @@ import (
 )
 
 // stack is how block devices are layered: partitions on disks, device-mapper and MD on their members, loop devices on files
-// that lie on file systems that lie on devices. Uses start at the top and go down.
+// in file systems on devices. Uses start at the top and go down.
 type stack struct {
 	system system
 	mounts []mount
@@ -16,7 +16,7 @@ type stack struct {
 	tops   []top
 }
 
-// top is where a use begins.
+// top is the start of a use.
 type top struct {
 	kind UseKind
 	what string
@@ -85,7 +85,7 @@ func (k *stack) addDevice(name string) {
 	}
 }
 
-// addHolder notes that a device is held by another one.
+// addHolder records that a device is held by another one.
 func (k *stack) addHolder(holder, held string) {
 	t := top{kind: Held, what: holder, name: held}
 	if !slices.Contains(k.tops, t) {
@@ -93,7 +93,7 @@ func (k *stack) addHolder(holder, held string) {
 	}
 }
 
-// addFile notes a file in use, and with it the devices that carry it.
+// addFile records a file in use, and the devices that store it.
 func (k *stack) addFile(t top) {
 	k.tops = append(k.tops, t)
 	if m, ok := carrier(k.mounts, t.file); ok {
@@ -103,7 +103,7 @@ func (k *stack) addFile(t top) {
 	}
 }
 
-// chain finds the way down from one device to another, both named; nil where there is none.
+// chain finds the path down from one device to another, with both names; nil if there is none.
 func (k *stack) chain(from, to string, depth int) []string {
 	if from == to {
 		return []string{to}
@@ -120,7 +120,7 @@ func (k *stack) chain(from, to string, depth int) []string {
 }
 
 // uses lists how a device is in use: itself, through the devices on top of it, through the disk of a partition, and through
-// other users of the file below a loop device.
+// other users of the file of a loop device.
 func (k *stack) uses(name string) []Use {
 	var found []Use
 	add := func(u Use) {
@@ -139,7 +139,7 @@ func (k *stack) uses(name string) []Use {
 	}
 	if disk := k.system.diskOf(name); disk != name {
 		for _, u := range k.uses(disk) {
-			// What comes by way of a partition is that partition's own affair.
+			// Uses through a partition count only for that partition.
 			byPartition := len(u.Chain) > 1 && k.system.diskOf(u.Chain[len(u.Chain)-2]) == disk
 			if !byPartition {
 				add(Use{u.Kind, u.What, append(u.Chain, name)})
@@ -152,7 +152,7 @@ func (k *stack) uses(name string) []Use {
 	return found
 }
 
-// shared lists other uses of the device or file below a loop device.
+// shared lists other uses of the device or file of a loop device.
 func (k *stack) shared(name string) []Use {
 	path, bound := k.loops[name]
 	if !bound {
@@ -177,7 +177,7 @@ func (k *stack) shared(name string) []Use {
 	return found
 }
 
-// fileBelow identifies the file below a loop device.
+// fileBelow identifies the file of a loop device.
 func (k *stack) fileBelow(name string) (FileID, bool) {
 	if k.system.loopFile == nil {
 		return FileID{}, false
@@ -185,8 +185,8 @@ func (k *stack) fileBelow(name string) (FileID, bool) {
 	return k.system.loopFile(name)
 }
 
-// fileUses lists how a regular file is in use: below loop devices, as swap, or mounted. The name of the file in a chain
-// is its path.
+// fileUses lists how a regular file is in use: by loop devices, as swap, or mounted. The name of the file in a chain is its
+// path.
 func (k *stack) fileUses(path string, file FileID, known bool) []Use {
 	var found []Use
 	for _, name := range k.system.names() {

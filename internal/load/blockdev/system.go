@@ -9,19 +9,19 @@ import (
 	"strings"
 )
 
-// system is where the kernel and udev tell of devices: folders, so that a made-up tree serves as well as the real one.
+// system has the places where the kernel and udev describe devices: folders, so that tests can use their own.
 type system struct {
 	sys, proc, dev, udev string
 
-	// Queries that need a running kernel; nil in a made-up tree.
+	// Queries that need a running kernel; nil in tests with their own folders.
 	numberOf func(path string) (Number, bool) // of a device node at any path
-	loopFile func(name string) (FileID, bool) // below a loop device, even if its path has changed
+	loopFile func(name string) (FileID, bool) // of a loop device, even if its path has changed
 	fileOf   func(path string) (FileID, bool)
 }
 
-const sectorBytes = 512 // sysfs counts in these whatever the device's blocks are
+const sectorBytes = 512 // unit of sysfs, for all block sizes
 
-// attribute reads one value of a device, empty where there is none.
+// attribute reads one value of a device, empty if it does not exist.
 func (s system) attribute(name string, path ...string) string {
 	text, err := os.ReadFile(filepath.Join(append([]string{s.folder(name)}, path...)...))
 	if err != nil {
@@ -39,7 +39,7 @@ func (s system) number(name string, path ...string) int64 {
 }
 
 func (s system) folder(name string) string {
-	// A slash in a kernel's name ("cciss/c0d0") is a bang in sysfs.
+	// A slash in a kernel name ("cciss/c0d0") is an exclamation mark in sysfs.
 	return filepath.Join(s.sys, "class", "block", strings.ReplaceAll(name, "/", "!"))
 }
 
@@ -48,7 +48,7 @@ func (s system) exists(name string) bool {
 	return name != "" && err == nil
 }
 
-// names lists every block device that the kernel has.
+// names lists all block devices of the kernel.
 func (s system) names() []string {
 	return folderNames(filepath.Join(s.sys, "class", "block"))
 }
@@ -65,7 +65,7 @@ func folderNames(path string) []string {
 	return names
 }
 
-// nameOfNumber finds the kernel's name for a device number, empty where no driver has it.
+// nameOfNumber finds the kernel's name for a device number, empty if no driver has it.
 func (s system) nameOfNumber(n Number) string {
 	real, err := filepath.EvalSymlinks(filepath.Join(s.sys, "dev", "block", n.String()))
 	if err != nil {
@@ -74,7 +74,7 @@ func (s system) nameOfNumber(n Number) string {
 	return filepath.Base(real)
 }
 
-// nameOfPath finds the kernel's name of the device at a path that a mount or a swap names.
+// nameOfPath finds the kernel's name of the device at the path of a mount or swap.
 func (s system) nameOfPath(path string) string {
 	if s.numberOf != nil {
 		if n, ok := s.numberOf(path); ok {
@@ -121,7 +121,7 @@ func (s system) partitions(name string) []Partition {
 	return found
 }
 
-// device reads what sysfs and udev say of a device.
+// device reads what sysfs and udev report about a device.
 func (s system) device(name string) Device {
 	disk := s.diskOf(name)
 	d := Device{
@@ -153,8 +153,8 @@ func first(values ...string) string {
 	return ""
 }
 
-// serialPage reads a SCSI disk's own serial number page (SPC, "Unit Serial Number"): four bytes of header, the last two
-// of them the length.
+// serialPage reads the serial number page of a SCSI disk (SPC, "Unit Serial Number"): four bytes of header, the last two of
+// them the length.
 func (s system) serialPage(name string) string {
 	page, err := os.ReadFile(filepath.Join(s.folder(name), "device", "vpd_pg80"))
 	if err != nil || len(page) < 4 {
@@ -164,7 +164,7 @@ func (s system) serialPage(name string) string {
 	return strings.TrimSpace(strings.Trim(string(page[4:min(4+length, len(page))]), "\x00"))
 }
 
-// udevData reads udev's own record of a device, which knows serials that sysfs does not (USB bridges, old disks).
+// udevData reads udev's record of a device, which has serials that sysfs lacks (USB bridges, old disks).
 func (s system) udevData(name string) map[string]string {
 	values := map[string]string{}
 	text, err := os.ReadFile(filepath.Join(s.udev, "data", "b"+s.attribute(name, "dev")))
@@ -193,7 +193,7 @@ func (s system) links(name string) []string {
 	return found
 }
 
-// describe says everything of a block device but what lies on it and whether it is busy.
+// describe describes a block device, except its content and whether it is busy.
 func (s system) describe(n Number) State {
 	state := State{Kind: Block, Number: n}
 	name := s.nameOfNumber(n)

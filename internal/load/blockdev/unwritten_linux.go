@@ -12,10 +12,10 @@ import (
 )
 
 // ReadWarning returns how many bytes of the extents of a regular file were never written: holes, space that was only
-// reserved, and ranges beyond the end. Reading them causes no device I/O, so their figures do not describe a device. For a
-// loop device the file below it is examined. For any other block device the answer is 0: nothing is known.
+// reserved, and ranges beyond the end. Reading them causes no device I/O, so that the results do not describe a device. For
+// a loop device, the file below it is examined. For any other block device the result is 0: it is not known.
 //
-// Data that was written and not yet flushed is flushed first: until then reserved space looks unwritten.
+// It first flushes written data that is not flushed yet: until then, reserved space looks unwritten.
 func ReadWarning(f *os.File, extents []extent.Extent) (int64, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
@@ -50,12 +50,12 @@ func ReadWarning(f *os.File, extents []extent.Extent) (int64, error) {
 	return extent.Common(extents, unwritten), nil
 }
 
-// belowLoop answers for a loop device whose file can be opened here and is the one that the kernel uses. Discarding a part
-// of such a device makes a hole in its file.
+// belowLoop examines the file of a loop device, if that file can be opened here and is the one that the kernel uses.
+// Discarding a part of such a device makes a hole in its file.
 func belowLoop(f *os.File, extents []extent.Extent) (int64, error) {
 	info, err := unix.IoctlLoopGetStatus64(int(f.Fd()))
 	if err != nil {
-		return 0, nil // no loop device
+		return 0, nil // not a loop device
 	}
 	var st unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
@@ -65,14 +65,14 @@ func belowLoop(f *os.File, extents []extent.Extent) (int64, error) {
 	path := s.attribute(s.nameOfNumber(numberOf(st.Rdev)), "loop", "backing_file")
 	file, err := os.Open(path)
 	if err != nil {
-		return 0, nil // out of sight: deleted, or in another mount namespace
+		return 0, nil // not accessible: deleted, or in another mount namespace
 	}
 	defer file.Close()
 	if err := unix.Fstat(int(file.Fd()), &st); err != nil || fileID(st) != (FileID{Device: info.Device, Inode: info.Inode}) || kindOf(st.Mode) != Regular {
 		return 0, err
 	}
-	// What was written to the device and not yet to the file would look unwritten. This does not flush the cache of the device,
-	// which would show up as a write in its counters.
+	// Data that was written to the device but not yet to the file would look unwritten. This does not flush the cache of
+	// the device, which would count as a write in its counters.
 	if err := unix.SyncFileRange(int(f.Fd()), 0, 0, syncWrite); err != nil {
 		return 0, fmt.Errorf("look for unwritten parts of %q: %w", f.Name(), err)
 	}
@@ -83,11 +83,11 @@ func belowLoop(f *os.File, extents []extent.Extent) (int64, error) {
 	return ReadWarning(file, below)
 }
 
-// syncWrite starts writing what is dirty and waits for it: see sync_file_range(2).
+// syncWrite starts writing dirty pages and waits for completion: see sync_file_range(2).
 const syncWrite = unix.SYNC_FILE_RANGE_WAIT_BEFORE | unix.SYNC_FILE_RANGE_WRITE | unix.SYNC_FILE_RANGE_WAIT_AFTER
 
-// holesIn lists the holes of a file within an extent. File systems without holes report all as data. The file offset is
-// moved; callers must not rely on it.
+// holesIn lists the holes of a file within an extent. File systems without holes report all as data. It moves the file
+// offset; callers must not rely on it.
 func holesIn(fd int, within extent.Extent) ([]extent.Extent, error) {
 	var holes []extent.Extent
 	for at, end := within.Offset, within.End(); at < end; {
@@ -134,7 +134,7 @@ type fiemap struct {
 	extents             [fiemapCount]fiemapExtent
 }
 
-// reservedIn lists space of a file that was reserved and never written. File systems without extents have none.
+// reservedIn lists space of a file that was reserved but never written. File systems without extents have none.
 func reservedIn(fd int, within extent.Extent) ([]extent.Extent, error) {
 	var found []extent.Extent
 	for at, end := within.Offset, within.End(); at < end; {
