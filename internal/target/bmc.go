@@ -19,25 +19,25 @@ const (
 // How the TLS of a Redfish service is checked.
 const (
 	TLSVerified   = "verified"   // by a known authority, by CAFile, or by Fingerprint
-	TLSUnverified = "unverified" // by nothing: reports say so
-	TLSNone       = "none"       // there is none, and passwords can be read on the way: reports say so
+	TLSUnverified = "unverified" // not verified: reports say so
+	TLSNone       = "none"       // no TLS, so that passwords can be read on the network: reports say so
 )
 
-// BMC is how a node is switched out of band. Package bmc speaks to it.
+// BMC defines how a node is switched out of band. Package bmc implements it.
 type BMC struct {
 	Protocol   string `json:"protocol"` // IPMI or Redfish
 	Address    string `json:"address"`  // host or host:port
 	Credential string `json:"credential,omitempty"`
-	// CipherSuite of IPMI; 0 leaves it to ipmitool, which takes the best that the BMC offers.
+	// CipherSuite of IPMI; 0 lets ipmitool select the best that the BMC offers.
 	CipherSuite int `json:"cipher_suite,omitempty"`
-	// System is the id of the node among the systems of a Redfish service; "" where it has only one.
+	// System is the id of the node among the systems of a Redfish service; "" if it has only one.
 	System string `json:"system,omitempty"`
 	// TLS of Redfish: TLSVerified, TLSUnverified or TLSNone; "" is TLSVerified.
 	TLS string `json:"tls,omitempty"`
-	// Fingerprint is the SHA-256 of the only certificate that a Redfish service may show, in lower-case hex.
+	// Fingerprint is the SHA-256 of the only accepted certificate of a Redfish service, in lower-case hex.
 	Fingerprint string `json:"fingerprint,omitempty"`
 	CAFile      string `json:"ca_file,omitempty"` // PEM of the authority that signed it
-	// Pos is where the target file speaks of it, and Source that line, for messages.
+	// Pos is the place of the BMC in the target file, and Source its line, for messages.
 	Pos    diag.Position `json:"-"`
 	Source string        `json:"-"`
 }
@@ -47,18 +47,19 @@ const (
 	OverrideIdentity   = "identity" // that the BMC belongs to the node
 	OverrideForeignVMs = "foreign-vms"
 	OverrideController = "controller" // that the controller does not run on the node
-	OverrideRedundancy = "redundancy" // that the target has recovered from whatever was before
+	OverrideRedundancy = "redundancy" // that the target has recovered from earlier failures
 )
 
-// Overrides lists them.
+// Overrides lists all of them.
 func Overrides() []string {
 	return []string{OverrideIdentity, OverrideForeignVMs, OverrideController, OverrideRedundancy}
 }
 
-// cipherSuites of IPMI that authenticate, protect and encrypt every command. Others let anybody on the way switch nodes.
+// cipherSuites of IPMI that authenticate, protect and encrypt every command. With others, any party on the network could
+// switch nodes.
 var cipherSuites = []int{3, 8, 12, 17}
 
-// bmcKeysOf are keys of a BMC that are useless with the other protocol.
+// bmcKeysOf are keys of a BMC that only one protocol uses.
 var bmcKeysOf = map[string][]string{
 	IPMI:    {"cipher_suite"},
 	Redfish: {"system", "tls", "fingerprint", "ca_file"},
@@ -117,8 +118,8 @@ func (p *configParser) bmcTrust(outer entry, entries []entry, b *BMC) {
 	}
 }
 
-// bmcAddress is a host or host:port. It begins with a letter, a digit or a bracket, so that no program takes it for an
-// option.
+// bmcAddress is a host or host:port. It begins with a letter, a digit or a bracket, so that a program cannot mistake it for
+// an option.
 var bmcAddress = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9._-]{0,252}(:[0-9]{1,5})?|[0-9A-Fa-f:.]{2,45}|\[[0-9A-Fa-f:.]{2,45}(%[A-Za-z0-9._-]{1,15})?\](:[0-9]{1,5})?)$`)
 
 func (p *configParser) oneOf(e entry, what string, words ...string) string {
@@ -129,7 +130,7 @@ func (p *configParser) oneOf(e entry, what string, words ...string) string {
 	return text
 }
 
-// fingerprint reads a SHA-256 as openssl and browsers print it.
+// fingerprint reads a SHA-256 in the formats of openssl and browsers.
 func (p *configParser) fingerprint(e entry) string {
 	text := p.text(e)
 	if text == "" {

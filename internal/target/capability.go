@@ -1,6 +1,6 @@
 package target
 
-// Capability names one thing a target can do beyond creating and deleting VMs.
+// Capability names something a target supports beyond creating and deleting VMs.
 type Capability string
 
 const (
@@ -23,7 +23,7 @@ const (
 	CapHostShell Capability = "host-shell"
 )
 
-// Capabilities lists what t can do, found from the interfaces it implements, in a fixed order.
+// Capabilities lists the capabilities of t in a fixed order, detected from the interfaces it implements.
 func Capabilities(t Target) []Capability {
 	var have []Capability
 	add := func(ok bool, c Capability) {
@@ -59,7 +59,7 @@ func Capabilities(t Target) []Capability {
 	add(ok, CapVMMeter)
 	_, ok = t.(GuestShell)
 	add(ok, CapGuestShell)
-	// On a simulated target the controller's own programs are simulated too.
+	// On a simulated target, the controller's own programs are simulated too.
 	simulator, ok := t.(Simulator)
 	simulated := ok && simulator.Simulated()
 	add(simulated, CapPlaybook)
@@ -67,7 +67,7 @@ func Capabilities(t Target) []Capability {
 	return have
 }
 
-// Simulator is a target that may be entirely simulated: its programs are only recorded, not run.
+// Simulator is a target that may be entirely simulated: it only records its programs and does not run them.
 type Simulator interface {
 	Simulated() bool
 }

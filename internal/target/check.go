@@ -2,12 +2,12 @@ package target
 
 import "context"
 
-// DatastoreChecker reports whether a node sees a datastore: nil, or why not.
+// DatastoreChecker returns nil if a node sees a datastore, else the reason why not.
 type DatastoreChecker interface {
 	DatastoreVisible(ctx context.Context, nodeID, datastore string) error
 }
 
-// HostChecker reports whether the system of a node answers: nil, or why not. A node can have power long before.
+// HostChecker returns nil if the system of a node answers, else the reason why not. A node can have power long before that.
 type HostChecker interface {
 	HostUp(ctx context.Context, nodeID string) error
 }

@@ -13,18 +13,19 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 )
 
-// Config is a target file: what is tested, and what may be done to it. docs/formats/target.md describes the format.
+// Config is a target file: the target and the operations allowed on it. docs/formats/target.md describes the format.
 type Config struct {
 	Provider string `json:"provider"`
 	Name     string `json:"name"`
-	// NodeCount is for providers that make their own nodes; Nodes is for all others, in the order that slices count.
+	// NodeCount is for providers that make their own nodes; Nodes is for all others, in the order of node slices.
 	NodeCount int          `json:"node_count,omitempty"`
 	Nodes     []NodeConfig `json:"nodes,omitempty"`
-	// Endpoint is where the platform is managed: an address or URL.
+	// Endpoint is the address or URL of the platform's management.
 	Endpoint  string            `json:"endpoint,omitempty"`
 	Templates map[string]string `json:"templates,omitempty"` // name in scenarios → image of the platform
 	Pool      string            `json:"pool,omitempty"`      // storage for VM disks
-	// Replication is how often the pool keeps each byte, where its free space is that before replication; 0 counts as 1.
+	// Replication is the number of copies of each byte in the pool, if its free space is measured before replication; 0
+	// counts as 1.
 	Replication int                   `json:"replication_factor,omitempty"`
 	Network     string                `json:"network,omitempty"`
 	Addresses   Addresses             `json:"addresses"`
@@ -33,7 +34,7 @@ type Config struct {
 	Health      *Health               `json:"health,omitempty"`
 	Allow       Allow                 `json:"allow"`
 	Options     map[string]string     `json:"options,omitempty"` // of the provider
-	File        string                `json:"-"`                 // where it was read; empty when built in
+	File        string                `json:"-"`                 // path of the file; empty for a built-in target
 }
 
 // NodeConfig is one node of a target file.
@@ -41,17 +42,17 @@ type NodeConfig struct {
 	ID      string `json:"id"`
 	Name    string `json:"name,omitempty"`
 	Address string `json:"address,omitempty"`
-	// Serial and UUID are what the machine says of itself (DMI), as far as the owner wrote it down.
+	// Serial and UUID are the machine's own identity (DMI), if the owner has entered it.
 	Serial string `json:"serial,omitempty"`
 	UUID   string `json:"uuid,omitempty"`
-	// ExporterPort is where a Prometheus exporter answers at Address; 0: there is none.
+	// ExporterPort is the port of a Prometheus exporter at Address; 0: none.
 	ExporterPort int `json:"exporter_port,omitempty"`
-	// Endpoint is where this node is managed, for platforms that manage each by itself.
+	// Endpoint is the address of this node's management, for platforms that manage each node separately.
 	Endpoint string `json:"endpoint,omitempty"`
 	BMC      *BMC   `json:"bmc,omitempty"`
 }
 
-// Addresses says how VMs get their addresses: by DHCP, or from a range that the owner reserved.
+// Addresses defines how VMs get their addresses: by DHCP, or from a range that the owner reserved.
 type Addresses struct {
 	DHCP    bool   `json:"dhcp,omitempty"`
 	First   string `json:"first,omitempty"`
@@ -60,22 +61,22 @@ type Addresses struct {
 	Gateway string `json:"gateway,omitempty"`
 }
 
-// Allow is what the owner lets runs do beyond their own VMs.
+// Allow defines what the owner allows runs to do beyond their own VMs.
 type Allow struct {
 	NodePower bool `json:"node_power"`
-	// Overrides names checks before a power cut that are not made, see Overrides. The report says so.
+	// Overrides names checks before a power cut that are skipped, see Overrides. The report lists them.
 	Overrides []string `json:"overrides,omitempty"`
 }
 
-// Health is the owner's own check of whether the target has its redundancy: a program, or a query of Prometheus. It is made
+// Health is the owner's own check of whether the target is fully redundant: a program, or a Prometheus query. It is made
 // before each power cut.
 type Health struct {
 	Command    []string `json:"command,omitempty"`    // succeeds when the target has recovered
 	Prometheus string   `json:"prometheus,omitempty"` // address of the server
-	Query      string   `json:"query,omitempty"`      // gives at least one series when the target has recovered
+	Query      string   `json:"query,omitempty"`      // returns at least one series if the target has recovered
 }
 
-// Credential is a user and where the secret is kept. The secret itself is never in a target file.
+// Credential is a user and a reference to the secret. The secret itself is never in a target file.
 type Credential struct {
 	User   string `json:"user,omitempty"`
 	Secret Secret `json:"secret"`
@@ -135,7 +136,7 @@ const (
 	virtualNodesMax     = 256
 )
 
-// MakeNodes returns the nodes of a provider that makes its own, as many as the target file says.
+// MakeNodes returns the nodes of a provider that makes its own, in the number from the target file.
 func (c *Config) MakeNodes(provider string) ([]Node, error) {
 	n := cmp.Or(c.NodeCount, virtualNodesDefault)
 	if n < 0 || n > virtualNodesMax {

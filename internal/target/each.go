@@ -6,10 +6,11 @@ import (
 	"sync"
 )
 
-// eachMax bounds how many VMs one call of a provider works on at the same time.
+// eachMax bounds how many VMs one call of a provider processes concurrently.
 const eachMax = 8
 
-// Each calls do with every index below n, several at once, and returns all errors. None is called after ctx ended.
+// Each calls do with every index below n, several concurrently, and returns all errors. It starts no call after ctx has
+// ended.
 func Each(ctx context.Context, n int, do func(i int) error) error {
 	errs := make([]error, n)
 	slots := make(chan struct{}, eachMax)

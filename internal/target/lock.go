@@ -6,28 +6,29 @@ import (
 	"github.com/braggdev/bragg/internal/lease"
 )
 
-// Locker is a target that lets one controller at a time work on it, wherever controllers run: the lock is where the target
-// is. A target without it exists in one process alone. One whose lock is a SharedLock lets several work on it that cannot cut what
-// the others use.
+// Locker is a target that only one controller at a time can use, wherever controllers run: the lock is on the target. A
+// target without this interface exists in one process only. If the lock is a SharedLock, several controllers may use the
+// target, but none of them can cut what the others use.
 type Locker interface {
-	// Lock takes the target for a run, or returns a *lease.HeldError. Hosts that do not answer are left out until they do;
-	// an error of another kind means that none answered.
+	// Lock locks the target for a run, or returns a *lease.HeldError. Hosts that do not answer are left out until they do;
+	// any other error means that no host answered.
 	Lock(ctx context.Context, h lease.Holder) (Lock, error)
 }
 
-// Lock is a target that is taken. It becomes free by itself when its holder dies: at once where that can be seen, else after
-// lease.Life.
+// Lock is a lock on a target. It is released automatically when its holder dies: at once if that can be detected, else
+// after lease.Life.
 type Lock interface {
-	// Fence is above that of every lock before.
+	// Fence is greater than that of every earlier lock.
 	Fence() uint64
-	// Lost tells of another holder, which there can only be when this one was cut off for longer than lease.Life. It may be nil.
+	// Lost reports another holder, which is only possible if this one was disconnected for longer than lease.Life. It may
+	// be nil.
 	Lost() <-chan lease.Holder
 	Unlock() error
 }
 
-// SharedLock is a Lock that others may have too.
+// SharedLock is a Lock that others may hold at the same time.
 type SharedLock interface {
 	Lock
-	// Meetings tells who has one, from when and until when.
+	// Meetings reports other holders, with begin and end.
 	Meetings() <-chan lease.Meeting
 }

@@ -5,46 +5,46 @@ import (
 	"time"
 )
 
-// Observer hears when a provider begins an operation on one VM, and returns what is to be called when that is over, with its error.
-// It may be called from several goroutines at once.
+// Observer is called when a provider begins an operation on one VM, and returns a function that is called at its end, with
+// its error. It may be called from several goroutines at the same time.
 type Observer func(vm string) (ended func(err error))
 
 type observerKey struct{}
 
-// WithObserver notifies o of each VM that a call with the context acts on. A call for many VMs does some of them at a time,
-// so that only the provider knows how long one took; like httptrace, this changes nothing of what is done.
+// WithObserver notifies o of each VM that a call with the context acts on. A call for many VMs processes several at a time,
+// so that only the provider knows how long each one took; like httptrace, this does not change the operation.
 func WithObserver(ctx context.Context, o Observer) context.Context {
 	return context.WithValue(ctx, observerKey{}, o)
 }
 
 type powerlessKey struct{}
 
-// WithPowerless has heard called for each VM that a provider found powered off, with the time, before powering it on: until
-// then no other party, such as a platform that restarts VMs, can have started it. heard may be called from several
-// goroutines at once.
+// WithPowerless calls heard for each VM that a provider found powered off, with the time, before powering it on: until then
+// no other party, such as a platform that restarts VMs, can have started it. heard may be called from several goroutines at
+// the same time.
 func WithPowerless(ctx context.Context, heard func(vm string, at time.Time)) context.Context {
 	return context.WithValue(ctx, powerlessKey{}, heard)
 }
 
-// Powerless reports to the context's listener that a VM was powered off at a moment.
+// Powerless reports to the context's listener that a VM was powered off at a given time.
 func Powerless(ctx context.Context, vm string, at time.Time) {
 	if heard, ok := ctx.Value(powerlessKey{}).(func(string, time.Time)); ok && heard != nil {
 		heard(vm, at)
 	}
 }
 
-// PowerChange is how a node got another state of its power.
+// PowerChange is a change of a node's power state.
 type PowerChange struct {
 	Sent time.Time // the first command
-	// Seen is when the requested state was first read, Before the last moment at which it had not been read: the change
-	// happened in between.
+	// Seen is when the requested state was first read, Before the last time when it was not yet: the change happened in
+	// between.
 	Seen, Before time.Time
 }
 
 type powerChangeKey struct{}
 
-// WithPowerChange has heard called once when a node reaches the requested state, ahead of earlier listeners. The state may
-// still change afterwards.
+// WithPowerChange calls heard once when a node reaches the requested state, before earlier listeners. The state may still
+// change afterwards.
 func WithPowerChange(ctx context.Context, heard func(PowerChange)) context.Context {
 	outer := ctx
 	return context.WithValue(ctx, powerChangeKey{}, func(c PowerChange) {

@@ -9,11 +9,11 @@ const (
 	OtherNode   = "node"
 )
 
-// Other is something on a target that the run which asks did not make or change.
+// Other is an object on a target that the current run did not make or change.
 type Other struct {
 	Kind   string `json:"kind"`
-	Name   string `json:"name"`              // as the target has it: for people to read
-	NodeID string `json:"node_id,omitempty"` // "" where nodes share it
+	Name   string `json:"name"`              // its name on the target, for people to read
+	NodeID string `json:"node_id,omitempty"` // "" if nodes share it
 	Why    string `json:"why"`               // why it is skipped: "it belongs to run r1"
 }
 
@@ -23,8 +23,8 @@ const (
 	WhyAnother  = "it belongs to another run"
 )
 
-// OtherLister lists the VMs on the target's nodes, running or not, and the volumes where it keeps those of VMs, that do not carry
-// the tag. It changes nothing. Beside an error it returns what it saw.
+// OtherLister lists the VMs on the target's nodes, running or not, and the volumes in its VM storage, that do not carry the
+// tag. It changes nothing. With an error it returns the objects it could read.
 type OtherLister interface {
 	Others(ctx context.Context, tag Tag) ([]Other, error)
 }

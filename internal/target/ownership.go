@@ -8,8 +8,8 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 )
 
-// Mark is what a provider writes on an object to show whose it is: a digest of the tag, from which the nonce cannot be
-// found, so that reading an object does not enable anybody to claim others.
+// Mark identifies the owner of an object on the target: a digest of the tag that does not reveal the nonce, so that reading
+// an object does not allow claiming others.
 func (t Tag) Mark() string {
 	h := sha256.New()
 	for _, part := range []string{"bragg ownership 1", t.Controller, t.Run, t.Nonce} {
@@ -18,7 +18,7 @@ func (t Tag) Mark() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Check refuses a tag with which anybody's objects could be claimed.
+// Check refuses an incomplete tag, which could claim objects of others.
 func (t Tag) Check() error {
 	const nonceDigits = 32
 	if t.Run == "" || len(t.Nonce) < nonceDigits {

@@ -19,8 +19,8 @@ const (
 	textBytesMax   = 4096 // of one value
 )
 
-// ParseConfig reads the text of a target file. It reports all problems, each with its place; the Config holds what
-// could be read and must not be used when the list has errors. providers are those that a file may name.
+// ParseConfig reads the text of a target file. It reports all problems, each with its place; the Config holds the valid
+// parts and must not be used if the list has errors. providers are those that a file may name.
 func ParseConfig(file string, text []byte, providers []Provider) (Config, diag.List) {
 	p := &configParser{file: file, lines: strings.Split(string(text), "\n")}
 	c := Config{File: file}
@@ -45,7 +45,7 @@ type configParser struct {
 	file  string
 	lines []string
 	list  diag.List
-	// private: what is read now is near secrets. No value and no line of the file is shown.
+	// private: the current part of the file may contain secrets. Messages show no value and no line of it.
 	private bool
 }
 
@@ -93,7 +93,7 @@ func (p *configParser) at(n *yaml.Node, code, hint, message string) diag.Diagnos
 	return d
 }
 
-// byteColumn turns a column that counts characters into one that counts bytes.
+// byteColumn converts a column in characters into a column in bytes.
 func byteColumn(line string, column int) int {
 	seen := 1
 	for i := range line {
@@ -133,7 +133,7 @@ func (p *configParser) entries(n *yaml.Node, what string, known []string) []entr
 	return all
 }
 
-// field is a key of a record, and what its value goes to.
+// field is a key of a record, and the destination of its value.
 type field struct {
 	key      string
 	read     func(entry)
@@ -142,7 +142,7 @@ type field struct {
 
 func into[T any](to *T, read func(entry) T) func(entry) { return func(e entry) { *to = read(e) } }
 
-// record reads a mapping of known keys in its own order, and returns its entries.
+// record reads a mapping with known keys in file order, and returns its entries.
 func (p *configParser) record(outer entry, what string, fields ...field) []entry {
 	var keys []string
 	for _, f := range fields {
@@ -217,7 +217,7 @@ func (p *configParser) number(e entry, low, high int) int {
 	return n
 }
 
-// boolean reads true and false, and the words that mean the same in older YAML.
+// boolean reads true and false, and their synonyms in older YAML.
 func (p *configParser) boolean(e entry) bool {
 	word := e.value.Value
 	if e.value.Kind == yaml.ScalarNode && e.value.ShortTag() == "!!bool" {
@@ -231,7 +231,7 @@ func (p *configParser) boolean(e entry) bool {
 	return false
 }
 
-// texts reads a mapping whose keys are free and whose values are plain.
+// texts reads a mapping with arbitrary keys and scalar values.
 func (p *configParser) texts(e entry) []Fact {
 	var all []Fact
 	for _, inner := range p.entries(e.value, e.key.Value, nil) {

@@ -17,7 +17,7 @@ var configKeys = []string{
 	"options",
 }
 
-// replicationMax bounds the copies that a storage keeps of each byte.
+// replicationMax bounds the number of copies of each byte.
 const replicationMax = 16
 
 func (p *configParser) config(root *yaml.Node, c *Config, providers []Provider) {

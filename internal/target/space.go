@@ -2,20 +2,20 @@ package target
 
 import "context"
 
-// Space is how much room one storage has at this moment.
+// Space is the current size and free space of one storage.
 type Space struct {
-	// Storage names it for programs: nodes for which this is the same share it. Place names it for people: `pool "default"`.
+	// Storage identifies it to programs: nodes with the same value share it. Place names it for people: `pool "default"`.
 	Storage string
 	Place   string
-	// FreeBytes are those that VMs and all others can still write, TotalBytes those that there are. What Inventory.Replication says
-	// of bytes holds here too.
+	// FreeBytes is what VMs and all others can still write, TotalBytes the whole size. Both are before replication, if
+	// Inventory.Replication says so.
 	FreeBytes  int64
 	TotalBytes int64
 }
 
-// SpaceMeter reads the current free space where a node keeps the disks of VMs, including what other users wrote. It waits
-// for nothing but the answer. A node that does not answer, or cannot read it now, is an error, which says nothing about the
-// space.
+// SpaceMeter reads the current free space of the storage for a node's VM disks, including what other users wrote. It waits
+// only for the answer. A node that does not answer, or cannot read it now, is an error, which does not mean that space is
+// short.
 type SpaceMeter interface {
 	NodeSpace(ctx context.Context, nodeID string) (Space, error)
 }

@@ -5,12 +5,13 @@ import (
 	"time"
 )
 
-// StoppedError says that a VM is powered off, or paused and will not resume by itself. Only the caller knows whether that
-// was intended.
+// StoppedError reports that a VM is powered off, or paused and will not resume by itself. Only the caller knows whether
+// that was intended.
 type StoppedError struct {
 	VM     string // its name
-	Reason string // "its system crashed", as far as the provider can tell
-	// At is when it stopped, or when that was noticed: then it was up to Uncertain earlier. The zero time is one that the provider cannot tell.
+	Reason string // "its system crashed", if the provider knows
+	// At is when it stopped, or when that was noticed: then it stopped up to Uncertain earlier. The zero time means that
+	// the provider does not know.
 	At        time.Time
 	Uncertain time.Duration
 }

@@ -1,14 +1,14 @@
-// Package target describes what is tested: nodes, VMs, groups, and what a provider can do with them.
+// Package target describes the system under test: nodes, VMs, groups, and the operations of a provider on them.
 //
-// A provider (local, libvirt, …) implements Target and as many capability interfaces as it can do; everything beyond the
-// basic Target is detected by type assertion through Capabilities, so that a plan is refused before anything is touched.
+// A provider (local, libvirt, …) implements Target and the capability interfaces that it supports; everything beyond the
+// basic Target is detected by type assertion through Capabilities, so that a plan is refused before anything is changed.
 // Nodes, VMs and groups are plain values without methods that act.
 //
 //	target file ──▶ Provider.Open ──▶ Target ──▶ Inventory, Create, Delete, … ──▶ VM values
 //
 // Contract of all methods, checked by targettest: they block until done or the context ends; they may be called from
-// several goroutines at once; they are idempotent where the name allows it (deleting what is gone and powering on what
-// runs succeed); nothing is ever acted on without the ownership Tag of the caller.
+// several goroutines at the same time; they are idempotent where the name allows it (deleting what does not exist and
+// powering on what runs succeed); they act only on objects that carry the caller's ownership Tag.
 package target
 
 import (
@@ -40,15 +40,15 @@ const (
 	PowerUnknown PowerState = "unknown"
 )
 
-// Disk is a data disk of a VM. Device is the name inside the VM that job files use: the first is "/dev/sdb". Path is
-// where the agent of that VM opens it; it is empty where both are the same.
+// Disk is a data disk of a VM. Device is the name inside the VM that job files use: the first is "/dev/sdb". Path is where
+// the VM's agent opens it; empty if it is the same as Device.
 type Disk struct {
 	Device    string `json:"device"`
 	Path      string `json:"path,omitempty"`
 	SizeBytes int64  `json:"size_bytes"`
 }
 
-// DiskName returns the name of disk i as Linux gives it: sda, …, sdz, sdaa. Disk 0 is the system's, data begins at 1.
+// DiskName returns the Linux name of disk i: sda, …, sdz, sdaa. Disk 0 is the system disk, data disks begin at 1.
 func DiskName(i int) string {
 	letters := ""
 	for n := i + 1; n > 0; n = (n - 1) / 26 {
@@ -69,7 +69,7 @@ type VM struct {
 	Power     PowerState `json:"power"`
 }
 
-// VMSpec says what to create.
+// VMSpec is the specification of a VM to create.
 type VMSpec struct {
 	Name      string  `json:"name"`
 	Group     string  `json:"group"`
@@ -79,35 +79,36 @@ type VMSpec struct {
 	VCPUs     int     `json:"vcpus"`
 	RAMBytes  int64   `json:"ram_bytes"`
 	DiskBytes []int64 `json:"disk_bytes"`
-	// ExporterPorts are TCP ports on the VM where Prometheus exporters answer.
+	// ExporterPorts are TCP ports of Prometheus exporters on the VM.
 	ExporterPorts []int `json:"exporter_ports,omitempty"`
 }
 
-// Tag proves that an object belongs to one run of one controller. It is written on every object at its creation.
+// Tag proves that an object belongs to one run of one controller. It is written on every object at creation.
 type Tag struct {
 	Controller string `json:"controller"` // identity of the runs directory
 	Run        string `json:"run"`        // run id
 	Nonce      string `json:"nonce"`      // 128 random bits in hex, kept in the journal only
 }
 
-// Fact is one free statement about the target, copied into the report.
+// Fact is a free-form statement about the target, copied into the report.
 type Fact struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
 }
 
-// Inventory is what the target has.
+// Inventory describes a target's nodes, storage and properties.
 type Inventory struct {
 	Provider  string   `json:"provider"`
 	Name      string   `json:"name"`
 	Simulated bool     `json:"simulated"` // nothing here is real: the fake target
-	Nodes     []Node   `json:"nodes"`     // in the fixed order that node slices count
+	Nodes     []Node   `json:"nodes"`     // in the fixed order of node slices
 	Templates []string `json:"templates,omitempty"`
 	// AnyTemplate: every template name is accepted because the target does not boot images.
 	AnyTemplate bool  `json:"any_template,omitempty"`
-	FreeBytes   int64 `json:"free_bytes"`  // of the storage that holds VM disks; 0: not known
+	FreeBytes   int64 `json:"free_bytes"`  // of the storage for VM disks; 0: not known
 	TotalBytes  int64 `json:"total_bytes"` // 0: not known
-	// Replication is how often the storage keeps each byte, 0 counts as 1: what VMs write takes that much of FreeBytes.
+	// Replication is the number of copies of each byte in the storage, 0 counts as 1: writes of VMs take that many times
+	// their size of FreeBytes.
 	Replication int `json:"replication_factor,omitempty"`
 	// AddressesMax is how many VMs can get an address on all nodes together, 0: not known.
 	AddressesMax int    `json:"addresses_max,omitempty"`
@@ -116,46 +117,46 @@ type Inventory struct {
 	Simulates map[Capability]string `json:"imitated,omitempty"`
 	// PowerAllowed: the owner allows node power operations on this target.
 	PowerAllowed bool `json:"power_allowed"`
-	// Systems: each VM has an operating system of its own, with an identity and addresses that no other VM has.
+	// Systems: each VM has its own operating system, with a unique identity and unique addresses.
 	Systems bool `json:"systems,omitempty"`
-	// RestartsElsewhere: VMs of a node that fails start again on another one, where SetHA lets them. RestartsWithNode: they may
-	// start again with their own node.
+	// RestartsElsewhere: VMs of a failed node restart on another one, if SetHA allows it. RestartsWithNode: they may
+	// restart with their own node.
 	RestartsElsewhere bool `json:"restarts_elsewhere,omitempty"`
 	RestartsWithNode  bool `json:"restarts_with_node,omitempty"`
-	// Hypervisor is the hypervisor's name as playbooks receive it: "ahv" and "esx" as in X-Ray, "kvm" is ours; "" for any
-	// other.
+	// Hypervisor is the hypervisor's name as playbooks receive it: "ahv" and "esx" as in X-Ray, "kvm" in Bragg only; "" for
+	// any other.
 	Hypervisor string `json:"hypervisor,omitempty"`
-	// Boots says how long VMs boot, by template. VMs of others answer at once.
+	// Boots is the boot time of VMs, by template. VMs of other templates answer at once.
 	Boots map[string]Boot `json:"boots,omitempty"`
-	// Overcommits: the CPUs and RAM of VMs are limits here, not reservations, so that their sum need not fit a node.
+	// Overcommits: the CPUs and RAM of VMs are limits here, not reservations, so that their sum may exceed a node.
 	Overcommits bool `json:"overcommits,omitempty"`
 }
 
-// Boot is what a plan reckons with from the moment a VM is powered on until its agent answers.
+// Boot is the planned time from powering a VM on until its agent answers.
 type Boot struct {
-	Alone time.Duration `json:"alone_ns"`         // of a VM that has its node to itself
-	CPU   time.Duration `json:"cpu_ns,omitempty"` // processor time of the node, which VMs that boot together share; 0: of no account
-	Basis string        `json:"basis"`            // what the figures rest on, for a reader: "emulated, as measured"
+	Alone time.Duration `json:"alone_ns"`         // of a VM that is alone on its node
+	CPU   time.Duration `json:"cpu_ns,omitempty"` // processor time of the node, shared by VMs that boot together; 0: negligible
+	Basis string        `json:"basis"`            // where the figures are from, for readers: "emulated, as measured"
 }
 
 // Target is an open connection to one target. Close releases the connection and nothing else.
 type Target interface {
 	Inventory(ctx context.Context) (Inventory, error)
-	// Create makes powered-off VMs from templates, with empty data disks; either all or an error. On error, what was
-	// made can be found again with Owned.
+	// Create makes powered-off VMs from templates, with empty data disks; either all or an error. After an error, Owned
+	// still finds the VMs that were made.
 	Create(ctx context.Context, tag Tag, specs []VMSpec) ([]VM, error)
 	// Delete powers off and removes VMs with all their disks and snapshots.
 	Delete(ctx context.Context, tag Tag, vms []VM) error
-	// Owned lists all VMs that carry the tag, in the order of their names, with their present power state.
+	// Owned lists all VMs that carry the tag, ordered by name, with their current power state.
 	Owned(ctx context.Context, tag Tag) ([]VM, error)
 	Close() error
 }
 
 // AgentDialer connects to the agent of a powered-on VM. The local provider hands out its socket pair; others dial. A new
-// connection is needed after each power cycle. Where the provider sees that the VM has stopped, the error is a StoppedError:
+// connection is needed after each power cycle. If the provider sees that the VM has stopped, the error is a StoppedError:
 // no agent can answer.
 type AgentDialer interface {
-	// A connection over a network, which may break while the agent goes on, has the ConnectionState of a *tls.Conn.
+	// A network connection, which may fail while the agent keeps running, has the ConnectionState of a *tls.Conn.
 	DialAgent(ctx context.Context, vm VM) (net.Conn, error)
 }
 
@@ -191,7 +192,7 @@ type Placer interface {
 	SetBalancing(ctx context.Context, tag Tag, vms []VM, enabled bool) error
 }
 
-// NodePower controls nodes through their BMC. PowerOffNode cuts the power; ShutdownNode asks the host to stop.
+// NodePower controls nodes through their BMC. PowerOffNode cuts the power; ShutdownNode requests a shutdown of the host.
 type NodePower interface {
 	NodePowerState(ctx context.Context, nodeID string) (PowerState, error)
 	PowerOnNode(ctx context.Context, nodeID string) error
@@ -199,8 +200,8 @@ type NodePower interface {
 	ShutdownNode(ctx context.Context, nodeID string) error
 }
 
-// NodeLimiter is a NodePower that refuses to have more nodes off at once than a limit. The engine sets the limit from the
-// plan before the first step.
+// NodeLimiter is a NodePower that refuses to have more nodes off at the same time than a limit. The engine sets the limit
+// from the plan before the first step.
 type NodeLimiter interface {
 	LimitNodesOff(count int)
 }
@@ -210,13 +211,13 @@ type PowerCutForeseer interface {
 	Foresee(ctx context.Context, nodeID string) (PowerCutForesight, error)
 }
 
-// PowerCutForesight is what a cut of one node would take with it.
+// PowerCutForesight lists what else a power cut of one node would hit.
 type PowerCutForesight struct {
 	Foreign []string // VMs and agents of others that run there
 	SameAs  []string // other nodes, by name, that are the same machine
 }
 
-// ReadyChecker reports whether the cluster services are up: nil, or why not.
+// ReadyChecker returns nil if the cluster services are up, else the reason why not.
 type ReadyChecker interface {
 	Ready(ctx context.Context) error
 }
@@ -238,7 +239,7 @@ type NodeMeter interface {
 	SampleNodes(ctx context.Context) ([]NodeSample, error)
 }
 
-// GuestShell runs commands inside VMs. Offered by no target unless the user allowed it.
+// GuestShell runs commands inside VMs. No target offers it unless the user allowed it.
 type GuestShell interface {
 	RunInVM(ctx context.Context, vm VM, user, command string) (output string, err error)
 }

@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// Gate lets several operations reach their decisive command at one moment: each checks and prepares for itself, which takes
-// different times, and waits before the command for all others that still can come.
+// Gate lets several operations send their decisive command at the same time: each checks and prepares by itself, which
+// takes different times, and then waits for all others that can still arrive.
 type Gate struct {
 	mu      sync.Mutex
 	missing int
 	open    chan struct{}
 }
 
-// gateMax bounds the wait for others: one that is slow to prepare must not hold up the others.
+// gateMax bounds the wait for others: slow preparation of one must not delay the others.
 const gateMax = 30 * time.Second
 
-// NewGate makes a gate for so many.
+// NewGate makes a gate for this many members.
 func NewGate(members int) *Gate { return &Gate{missing: members, open: make(chan struct{})} }
 
 func (g *Gate) arrive() {
@@ -30,19 +30,19 @@ func (g *Gate) arrive() {
 
 type gateKey struct{}
 
-// member is one of those for whom a gate was made.
+// member is one of the members of a gate.
 type member struct {
 	gate *Gate
 	once sync.Once
 }
 
-// WithGate makes ctx that of one member. The function that it returns says that this one does not come any more, or has come.
+// WithGate makes a context of one member. The returned function reports that this member has arrived or will not.
 func WithGate(ctx context.Context, g *Gate) (inner context.Context, leave func()) {
 	m := &member{gate: g}
 	return context.WithValue(ctx, gateKey{}, m), func() { m.once.Do(g.arrive) }
 }
 
-// Together waits until all others of the gate are here too, or do not come. Without a gate it returns at once.
+// Together waits until all other members of the gate have arrived or left. Without a gate it returns at once.
 func Together(ctx context.Context) {
 	m, ok := ctx.Value(gateKey{}).(*member)
 	if !ok {

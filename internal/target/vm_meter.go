@@ -5,24 +5,24 @@ import (
 	"time"
 )
 
-// VMMetric names what a hypervisor tells of one VM, in the base unit that the name ends in. All are averages over the time
-// since the reading before, but for memory, which is that of the moment.
+// VMMetric names a hypervisor's metric of one VM, in the base unit at the end of the name. All are averages over the time
+// since the previous reading, except memory, which is the current value.
 type VMMetric string
 
 const (
-	// VMCPUUsage is CPU time per time and vCPU: at 1 all vCPUs are busy. What the emulator itself uses counts too, so that
-	// it can be more.
+	// VMCPUUsage is CPU time per time and vCPU: at 1 all vCPUs are busy. It may exceed 1, because it includes the
+	// emulator's own use.
 	VMCPUUsage VMMetric = "cpu_usage_ratio"
-	// VMCPUSteal is the time in which vCPUs were ready and waited for a CPU of the host, per time and vCPU.
+	// VMCPUSteal is the time in which vCPUs were runnable and waited for a CPU of the host, per time and vCPU.
 	VMCPUSteal VMMetric = "cpu_steal_ratio"
-	// VMMemory is the memory of the host that the VM takes.
+	// VMMemory is the memory of the host that the VM uses.
 	VMMemory VMMetric = "memory_resident_bytes"
 
-	VMReads     VMMetric = "disk_reads_per_second" // of all disks of the VM, and so are the next five
+	VMReads     VMMetric = "disk_reads_per_second" // of all disks of the VM; the same applies to the next five
 	VMWrites    VMMetric = "disk_writes_per_second"
 	VMReadBytes VMMetric = "disk_read_bytes_per_second"
 	VMWritten   VMMetric = "disk_written_bytes_per_second"
-	// VMReadTime and VMWriteTime are means over the requests that ended. Without any, the metric has no value.
+	// VMReadTime and VMWriteTime are means over completed requests. Without any, the metric has no value.
 	VMReadTime  VMMetric = "disk_read_time_seconds"
 	VMWriteTime VMMetric = "disk_write_time_seconds"
 
@@ -30,18 +30,18 @@ const (
 	VMTransmitted VMMetric = "network_transmit_bytes_per_second"
 )
 
-// VMMetrics lists all of them in the order of reports.
+// VMMetrics lists all metrics in the order of reports.
 func VMMetrics() []VMMetric {
 	return []VMMetric{
 		VMCPUUsage, VMCPUSteal, VMMemory, VMReads, VMWrites, VMReadBytes, VMWritten, VMReadTime, VMWriteTime, VMReceived, VMTransmitted,
 	}
 }
 
-// VMSample is one reading of a VM's use as its hypervisor counts it, whatever the guest believes.
+// VMSample is one reading of a VM's use as its hypervisor counts it, independent of the guest.
 type VMSample struct {
 	VM        string    `json:"vm"` // name
 	Group     string    `json:"group"`
-	NodeID    string    `json:"node_id"` // where it is
+	NodeID    string    `json:"node_id"` // its node
 	Metric    VMMetric  `json:"metric"`
 	At        time.Time `json:"at"` // by the clock of this program, as time.Now gives it
 	Value     float64   `json:"value"`
@@ -49,9 +49,9 @@ type VMSample struct {
 }
 
 // VMMeter is a NodeMeter that samples VMs in the same poll: SampleVMs returns what SampleNodes would, plus samples of the
-// tagged VMs. A value that is not known is missing, never zero: a VM without power, a VM on a node that does not answer, and
-// the first poll after a VM appeared or its counters restarted (it was started or moved) have no sample. A metric that the
-// target does not count is missing too.
+// tagged VMs. Unknown values are missing, never zero: there are no samples of a powered-off VM, of a VM on a node that does
+// not answer, and in the first poll after a VM appeared or its counters restarted (it was started or moved). A metric that
+// the target does not count is missing too.
 type VMMeter interface {
 	SampleVMs(ctx context.Context, tag Tag) ([]NodeSample, []VMSample, error)
 }

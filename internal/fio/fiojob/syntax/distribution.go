@@ -8,21 +8,21 @@ import (
 	"strings"
 )
 
-// Distribution says how random offsets are drawn. Every kind but "random" draws without a map of what was touched.
+// Distribution defines how random offsets are drawn. Every kind except "random" draws without a random map.
 type Distribution struct {
 	Kind      string  // "random" (uniform), "zipf", "pareto", "normal", "zoned", "zoned_abs"
 	Parameter float64 // theta of zipf, h of pareto, deviation of normal in percent; 0 for the other kinds
-	// Centre is where the block lies that is touched most, as a share of the region from 0 to 1: zipf, pareto, normal.
+	// Centre is the position of the most frequent block, as a share of the region from 0 to 1: zipf, pareto, normal.
 	Centre    float64               `json:",omitzero"`
 	HasCentre bool                  `json:",omitzero"`
-	Zones     [3][]DistributionZone `json:",omitzero"` // of zoned and zoned_abs, from the start of the region on
+	Zones     [3][]DistributionZone `json:",omitzero"` // of zoned and zoned_abs, from the start of the region
 }
 
 // DistributionZone is a part of the region that gets a share of the operations.
 type DistributionZone struct {
 	AccessPercent int
 	SizePercent   float64 // of the region: zoned
-	SizeBytes     int64   // zoned_abs; 0: what is left of the region, divided among all such zones
+	SizeBytes     int64   // zoned_abs; 0: the rest of the region, divided among all such zones
 }
 
 // distributionMax bounds theta, zonesMax the zones of one direction, which is fio's own bound.
@@ -96,7 +96,7 @@ func readZones(a *Value, d *Distribution, text string) bool {
 	value, seen, errors := a.Text, a.Seen, a.Errors
 	a.Text, a.Seen = text, text
 	a.Triple(func(direction int, text string) (string, bool) {
-		a.Text = value // what messages show
+		a.Text = value // for messages
 		zones, exact, ok := zonesOf(a, d.Kind, text)
 		d.Zones[direction] = zones
 		return exact, ok
@@ -144,7 +144,7 @@ func zonesOf(a *Value, kind, text string) (zones []DistributionZone, exact strin
 	return nil, "", false
 }
 
-// shareRest gives zones without a size what the others leave, and returns false where that is nothing.
+// shareRest divides the rest among zones without a size, and returns false if nothing is left.
 func shareRest(zones []DistributionZone, rest float64) bool {
 	open := 0
 	for _, z := range zones {
@@ -163,7 +163,7 @@ func shareRest(zones []DistributionZone, rest float64) bool {
 	return true
 }
 
-// readZone reads "60/10", "60/8m" and "60", and returns also how fio shall be given it.
+// readZone reads "60/10", "60/8m" and "60", and returns also its form for fio.
 func readZone(a *Value, kind, text string) (z DistributionZone, exact string, ok bool) {
 	accessText, sizeText, _ := strings.Cut(text, "/")
 	accessText, sizeText = strings.TrimSpace(accessText), strings.TrimSpace(sizeText)

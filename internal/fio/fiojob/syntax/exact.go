@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// What follows is how fio 3.33 reads numbers, as its debug output shows it for thousands of texts. It never looks at the
-// whole text: digits end at the first other character, a suffix counts by its first letter, what follows is passed over.
+// The functions below read numbers as fio 3.33 does; its debug output shows it for thousands of texts. fio never reads the
+// whole text: digits end at the first other character, only the first letter of a suffix counts, and the rest is skipped.
 
-// ExactNumber reads the start of text as fio reads a number of bytes or a count. kb is what k means.
+// ExactNumber reads the start of text as fio reads a number of bytes or a count. kb is the value of k.
 func ExactNumber(text string, kb int64) (Number, bool) {
 	value, suffix, ok := ExactDigits(text)
 	if !ok || suffix == "" {
@@ -21,7 +21,7 @@ func ExactNumber(text string, kb int64) (Number, bool) {
 	case lower[0] == '%':
 		return Number{Value: value, Percent: true}, true
 	case lower[0] == 'z':
-		return Number{}, false // zones of a zoned device, which sizes alone may count in
+		return Number{}, false // zones of a zoned device, a unit that only sizes accept
 	}
 	power := strings.IndexByte("kmgtp", lower[0]) + 1
 	if power == 0 {
@@ -40,8 +40,8 @@ func ExactNumber(text string, kb int64) (Number, bool) {
 	return Number{Value: value}, true
 }
 
-// ExactTime reads the start of text as fio reads a time, in microseconds. unit is the one of a number alone. A unit that
-// fio does not know counts as microseconds, one that does not directly follow the digits as none.
+// ExactTime reads the start of text as fio reads a time, in microseconds. unit is the unit of a plain number. A unit that
+// fio does not know counts as microseconds; one that does not directly follow the digits is ignored.
 func ExactTime(text string, unit time.Duration) (Number, bool) {
 	text, _, _ = strings.Cut(text, ",")
 	value, suffix, ok := ExactDigits(text)
@@ -61,7 +61,7 @@ func ExactTime(text string, unit time.Duration) (Number, bool) {
 	return Number{Value: value * micros}, true
 }
 
-// ExactDigits returns the number that text starts with and what follows its digits. A leading blank is skipped before the
+// ExactDigits returns the number at the start of text and the rest after its digits. A leading blank is skipped before the
 // digits, but prevents a suffix.
 func ExactDigits(text string) (value int64, suffix string, ok bool) {
 	text = strings.TrimRight(text, " \t")
@@ -75,7 +75,7 @@ func ExactDigits(text string) (value int64, suffix string, ok bool) {
 	if strings.HasPrefix(strings.ToLower(unsigned), "0x") {
 		base, digits = 16, "0123456789abcdefABCDEF"
 		if unsigned = unsigned[2:]; len(trimmed) == len(text) {
-			suffix = "x" // what fio takes for a unit of time
+			suffix = "x" // a unit of time for fio
 		}
 	}
 	end := 0
@@ -101,13 +101,13 @@ func ExactDigits(text string) (value int64, suffix string, ok bool) {
 	return value, suffix, true
 }
 
-// exactPart is one number of a list; ok is false where fio finds none and leaves the value as it was.
+// exactPart is one number of a list; ok is false if fio finds none and keeps the previous value.
 type exactPart struct {
 	Number
 	ok bool
 }
 
-// exactParts cuts text where fio does: behind every comma, colon and minus sign, also that of a negative number.
+// exactParts splits text where fio does: after every comma, colon and minus sign, including that of a negative number.
 func exactParts(text string, read func(string) (Number, bool)) []exactPart {
 	var out []exactPart
 	for {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// ExpandEnvironment replaces ${NAME}. A variable without a value becomes nothing, as in fio; its name is returned.
+// ExpandEnvironment replaces ${NAME}. As in fio, an unset variable becomes an empty text; its name is returned.
 func ExpandEnvironment(text string, lookup func(string) (string, bool)) (expanded string, missing []string) {
 	var b strings.Builder
 	for {
@@ -37,8 +37,8 @@ func ExpandEnvironment(text string, lookup func(string) (string, bool)) (expande
 
 var errKeyword = errors.New("the value of a keyword is not known here")
 
-// expandKeywords replaces keywords such as $ncpus by their numbers, 0 where one is not known, and then does the arithmetic,
-// which fio leaves to bc.
+// expandKeywords replaces keywords such as $ncpus by their numbers, 0 if one is not known, and then evaluates the
+// arithmetic, for which fio runs bc.
 func expandKeywords(text string, keywords map[string]int64) (string, error) {
 	found := false
 	for word, value := range keywords {
@@ -62,7 +62,7 @@ func expandKeywords(text string, keywords map[string]int64) (string, error) {
 	return strconv.FormatInt(value, 10), nil
 }
 
-// calculator evaluates + - * / % and parentheses over whole numbers, from the left; division drops the fraction.
+// calculator evaluates + - * / % and parentheses over integers, from left to right; division drops the fraction.
 type calculator struct{ text string }
 
 const calculatorDepthMax = 32
@@ -140,7 +140,7 @@ func (c *calculator) atom(depth int) (int64, error) {
 	return v, err
 }
 
-// next takes one of the characters off the front, or returns 0.
+// next consumes the first character if it is one of characters, else it returns 0.
 func (c *calculator) next(characters string) byte {
 	c.text = strings.TrimLeft(c.text, " \t")
 	if c.text == "" || strings.IndexByte(characters, c.text[0]) < 0 {

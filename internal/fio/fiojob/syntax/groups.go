@@ -6,11 +6,11 @@ type Group struct {
 	Why       string
 	Report    bool
 	Note      bool
-	Elsewhere Class // in workloads; "": the same
+	Elsewhere Class // in workloads; "": the same class
 	Names     string
 }
 
-// Groups are all options without a typed meaning here. The reasons are clauses: "option x is refused: it runs a program".
+// Groups are all options without a typed value. The reasons are clauses: "option x is refused: it runs a program".
 var Groups = [][]Group{ignored, delegated, delegatedEngines, newer, refused}
 
 var ignored = []Group{
@@ -27,7 +27,7 @@ var ignored = []Group{
 		thread mem iomem_align lockmem hugepage-size io_submit_mode thp`},
 	{Class: Ignored, Why: "the native engine chooses how it submits", Names: `
 		hipri hipri_percentage fixedbufs registerfiles sqthread_poll sqthread_poll_cpu nonvectored userspace_reap`},
-	// Never given to fio either: on a disk that is a file, unlink would delete it.
+	// Not passed to fio either: if a disk is a file, unlink would delete it.
 	{Class: Ignored, Report: true, Why: "it concerns files that fio creates, and workloads use devices", Names: `
 		create_serialize allow_file_create allow_mounted_write lockfile`},
 	{Class: Ignored, Report: true, Why: "no host gets a prefix: names that differ between hosts are written with ${BRAGG_HOST}", Names: "unique_filename"},
@@ -41,7 +41,7 @@ var ignored = []Group{
 		large-block-op-kbytes`},
 }
 
-// whyZoned: docs/decisions/0009-zoned-devices-by-fio.md has it whole.
+// whyZoned: docs/decisions/0009-zoned-devices-by-fio.md has the full reasons.
 const WhyZoned = "writes of a zoned device go to write pointers, which other jobs move; native operations follow from seed and number alone"
 
 var delegated = []Group{
@@ -54,7 +54,7 @@ var delegated = []Group{
 	{Class: Delegate, Why: "only fio has it, and only in versions after 3.33", Names: "sprandom"},
 }
 
-// delegatedEngines are options that exist with some of fio's I/O engines only.
+// delegatedEngines are options that only some of fio's I/O engines have.
 var delegatedEngines = []Group{
 	{Class: Delegate, Why: "it is an option of fio's engines net, netsplice and rdma", Names: `
 		hostname port protocol nodelay listen pingpong interface ttl window_size mss bindname verb`},

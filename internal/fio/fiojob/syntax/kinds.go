@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Kind says what fio takes the value of an option for. It decides how the exact reading reads it.
+// Kind is the type of an option's value in fio. It defines how the exact reading reads the value.
 type Kind string
 
 const (
@@ -22,7 +22,7 @@ const (
 	kindList   Kind = "numbers with : between them"
 )
 
-// kindNames lists the options of every kind but text, as fio 3.33 has them.
+// kindNames lists the options of every kind except text, as in fio 3.33.
 var kindNames = map[Kind]string{
 	KindChoice: `
 		clocksource cmd_type continue_on_error cpumode cpus_allowed_policy dedupe_mode exit_what fadvise_hint fallocate

@@ -16,10 +16,10 @@ const (
 	sectionsMax     = 1024
 	includeDepthMax = 8
 	NameBytesMax    = 255
-	problemsMax     = 200 // diagnostics; more would only bury the first
+	problemsMax     = 200 // diagnostics; more would only hide the first
 )
 
-// line is one line of text that is not blank after comments are cut.
+// line is one line of text that is not blank without its comment.
 type line struct {
 	text   string // without comment, trailing blanks and carriage return
 	source string // as written
@@ -30,8 +30,8 @@ type line struct {
 type RawOption struct {
 	Key, Value  string
 	Bare        bool
-	Literal     bool // from a command line: nothing in it is expanded
-	BlankBefore bool // a blank follows "=", which fio takes into the value
+	Literal     bool // from a command line: nothing is expanded
+	BlankBefore bool // a blank follows "=", which fio includes in the value
 	Pos         diag.Position
 	ValueColumn int
 	Source      string
@@ -45,7 +45,7 @@ type RawSection struct {
 	Options []RawOption
 }
 
-// Lexer cuts text into sections. It reports what is wrong and goes on.
+// Lexer splits text into sections. It reports errors and continues.
 type Lexer struct {
 	Problems *Problems
 	Files    fs.FS // for include; nil refuses it
@@ -60,7 +60,7 @@ func (x *Lexer) Read(name, text string) []RawSection {
 	return x.sections
 }
 
-// Text reads a file; open are the names of the files that are being read, this one last.
+// text reads a file; open are the names of the files that are being read, this one last.
 func (x *Lexer) text(name, text string, open []string) {
 	for number, source := range strings.Split(text, "\n") {
 		source = strings.TrimSuffix(source, "\r")
@@ -143,7 +143,7 @@ func (x *Lexer) report(l line, code, message, hint string) {
 	x.Problems.Report(diag.Diagnostic{Code: code, Pos: l.pos, Width: len(l.text), Source: l.source, Message: message, Hint: hint})
 }
 
-// include inserts the options of another file, sought relative to this one and then as named.
+// include inserts the options of another file, searched relative to this one and then as named.
 func (x *Lexer) include(l line, open []string) {
 	target := strings.TrimSpace(strings.TrimPrefix(l.text, "include"))
 	switch {
@@ -183,11 +183,11 @@ func (x *Lexer) include(l line, open []string) {
 	x.report(l, "include-missing", fmt.Sprintf("include %q: no such file below the folder that includes are read from", target), "")
 }
 
-// CommandLine is the name in positions of options that come from no file. Their line is the number of the word.
+// CommandLine is the file name in positions of options from a command line. Their line is the number of the word.
 const CommandLine = "command line"
 
-// Words turns options of a command line into sections: the first is global, then one for each --name. takesValue says
-// which option goes on in the next word where it has no equals sign.
+// Words turns options of a command line into sections: the first is global, then one for each --name. takesValue reports
+// whether an option without an equals sign takes the next word as its value.
 func (x *Lexer) Words(words []string, takesValue func(key string) bool) []RawSection {
 	if len(words) == 0 {
 		return nil
@@ -218,7 +218,7 @@ func (x *Lexer) Words(words []string, takesValue func(key string) bool) []RawSec
 	return sections
 }
 
-// wordOption reads "--key=value", "-key=value" or "--key". The shell has expanded variables already.
+// wordOption reads "--key=value", "-key=value" or "--key". The shell has already expanded variables.
 func wordOption(word string, number int) RawOption {
 	body := strings.TrimLeft(word, "-")
 	dashes := len(word) - len(body)

@@ -5,8 +5,8 @@ import (
 	"unicode"
 )
 
-// SplitNames cuts a list with colons between names; a backslash makes a colon part of a name. Where an empty name ends
-// the list, as it does in fio, what follows is left out; else empty names are.
+// SplitNames splits a list with colons between names; a backslash makes a colon part of a name. With emptyEnds, an empty
+// name ends the list, as in fio; otherwise empty names are skipped.
 func SplitNames(text string, emptyEnds bool) []string {
 	if emptyEnds {
 		text = strings.TrimLeft(text, ":")
@@ -41,7 +41,7 @@ func JoinFilenames(names []string, rename func(string) string) string {
 		out[i] = strings.ReplaceAll(n, ":", `\:`)
 	}
 	list := strings.Join(out, ":")
-	// Blanks at the ends of a value do not belong to it, and colons there separate nothing.
+	// Blanks at the ends of a value are not part of it, and colons there are not separators.
 	if strings.TrimLeftFunc(list, unicode.IsSpace) != list {
 		list = ":" + list
 	}
@@ -51,9 +51,9 @@ func JoinFilenames(names []string, rename func(string) string) string {
 	return list
 }
 
-// EscapeDrives puts a backslash before the colon of every drive letter in a list of names, as fio wants it: C:\data becomes
-// C\:\data. A drive is a single letter at the beginning of a name, with a colon and a slash or backslash behind it; without
-// those the colon parts two names.
+// EscapeDrives puts a backslash before the colon of every drive letter in a list of names, as fio requires: C:\data becomes
+// C\:\data. A drive is a single letter at the beginning of a name, followed by a colon and a slash or backslash; any other
+// colon separates names.
 func EscapeDrives(text string) string {
 	var b strings.Builder
 	start := true // of a name

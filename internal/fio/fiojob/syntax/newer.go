@@ -1,7 +1,8 @@
 package syntax
 
-// newer lists what fio 3.33 of the distributions does not know: options of later versions (up to 3.42) and of engines that
-// need libraries of their own. A file that has one is not refused as misspelt, and is left to a fio that knows it.
+// newer lists options that distribution packages of fio 3.33 lack: options of later versions (up to 3.42) and of engines
+// that need additional libraries. A file with such an option is not refused as misspelt, but left to a fio that supports
+// it.
 var newer = []Group{
 	{Class: Delegate, Why: "it is an option of fio's engines for commands of NVMe and SCSI, after 3.33", Names: `
 		apptag apptag_mask cdb_len deac md_per_io_size read_mode verify_bytchk data_placement dp_scheme plid_select`},

@@ -14,12 +14,12 @@ type MeantNumber struct {
 	Value     int64
 	Percent   float64
 	IsPercent bool
-	Literal   string // what fio itself reads, when that is something else
+	Literal   string // fio's own reading, if it differs
 }
 
 var errNumber = errors.New("want a number")
 
-// splitNumber cuts text into sign, digits with an optional fraction, and what follows.
+// splitNumber splits text into sign, digits with an optional fraction, and the rest.
 func splitNumber(text string) (negative bool, digits, rest string) {
 	s := strings.TrimSpace(text)
 	if s != "" && (s[0] == '-' || s[0] == '+') {
@@ -40,8 +40,8 @@ func splitNumber(text string) (negative bool, digits, rest string) {
 	return negative, s[:end], s[end:]
 }
 
-// ReadNumber reads an integer with fio's suffixes, or a percentage. kb is 1024 or 1000, the meaning of a bare k. text is
-// as fio sees it, with a blank in front where one follows the equals sign.
+// ReadNumber reads an integer with fio's suffixes, or a percentage. kb is 1024 or 1000, the value of a bare k. text is as
+// fio sees it, with a leading blank if one follows the equals sign.
 func ReadNumber(text string, kb int64) (MeantNumber, error) {
 	negative, digits, rest := splitNumber(text)
 	if digits == "" || digits == "." {
@@ -103,7 +103,7 @@ func scaledInteger(digits string, factor int64) (int64, error) {
 	return v * factor, nil
 }
 
-// suffixFactor reads a suffix as it is meant: kib is always 1024, although fio with kb_base=1024 takes it as 1000.
+// suffixFactor reads a suffix as its author meant it: kib is always 1024, although fio with kb_base=1024 reads it as 1000.
 func suffixFactor(suffix string, kb int64) (int64, bool) {
 	if suffix == "" || suffix == "b" {
 		return 1, true
@@ -126,7 +126,7 @@ func suffixFactor(suffix string, kb int64) (int64, bool) {
 	return factor, true
 }
 
-// timeUnits are fio's; wordUnits are those that people write and fio reads as microseconds.
+// timeUnits are fio's; wordUnits are common units that fio reads as microseconds.
 var timeUnits = map[string]time.Duration{
 	"us": time.Microsecond, "usec": time.Microsecond, "ms": time.Millisecond, "msec": time.Millisecond,
 	"s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour,
@@ -140,8 +140,7 @@ var wordUnits = map[string]time.Duration{
 	"ns": time.Nanosecond, "nsec": time.Nanosecond,
 }
 
-// readTime reads a time whose default unit is unit; text is as fio sees it. literal is what fio itself reads, when that
-// is something else.
+// readTime reads a time whose default unit is unit; text is as fio sees it. literal is fio's own reading, if it differs.
 func readTime(text string, unit time.Duration) (d time.Duration, literal string, err error) {
 	negative, digits, rest := splitNumber(text)
 	if digits == "" || digits == "." || negative {

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// PatternBytesMax bounds a pattern. fio 3.33 takes 512 bytes and later versions 128 MiB, which no block of a job has.
+// PatternBytesMax bounds a pattern. fio 3.33 accepts 512 bytes and later versions 128 MiB, more than a block of any job.
 const PatternBytesMax = 1 << 20
 
-// ReadPattern reads hexadecimal bytes 0x…, decimal numbers and texts in double quotes, one behind the other, and with offsets
-// %o, which places lists. file reads a part in single quotes, the name of a file, and reports what is wrong with it.
+// ReadPattern reads a sequence of hexadecimal bytes 0x…, decimal numbers and texts in double quotes, and, if offsets is
+// set, %o, whose places it lists. file reads a part in single quotes, the name of a file, and reports its errors.
 func ReadPattern(a *Value, offsets bool, file func(text string) (part []byte, rest string, ok bool)) (pattern []byte, places []int, ok bool) {
 	want := `0x and hexadecimal digits, a decimal number of 32 bits, or a text in double quotes, one or more of them`
 	example := `0xdeadbeef or "text"`
@@ -47,8 +47,8 @@ func ReadPattern(a *Value, offsets bool, file func(text string) (part []byte, re
 	return nil, nil, false
 }
 
-// patternPart reads the first part of text and returns its bytes, none when it cannot be read. fio takes blanks in front
-// of numbers only.
+// patternPart reads the first part of text and returns its bytes, none if it is invalid. fio accepts leading blanks only
+// before numbers.
 func patternPart(text string) (part []byte, rest string, file bool) {
 	switch text[0] {
 	case '\'':
@@ -70,7 +70,7 @@ func patternPart(text string) (part []byte, rest string, file bool) {
 		if len(digits)%2 == 1 {
 			digits = "0" + digits
 		}
-		part, _ = hex.DecodeString(digits) // they are hexadecimal and even in number
+		part, _ = hex.DecodeString(digits) // the digits are hexadecimal and even in number
 		return part, text[end:], false
 	}
 	end := 0
@@ -87,7 +87,7 @@ func patternPart(text string) (part []byte, rest string, file bool) {
 	return patternNumber(int32(n)), text[end:], false
 }
 
-// patternNumber is a decimal number as fio puts it down: its lowest byte first and without zeros above the highest.
+// patternNumber encodes a decimal number as fio does: the lowest byte first and without zeros above the highest.
 func patternNumber(n int32) []byte {
 	part := binary.LittleEndian.AppendUint32(nil, uint32(n))
 	for len(part) > 1 && part[len(part)-1] == 0 {

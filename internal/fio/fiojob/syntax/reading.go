@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// How fio uses a list of numbers depends on the option.
+// How fio uses a list of numbers, by option.
 const (
-	// byDirection lists options with a number for reads, writes and trims.
+	// byDirection lists options with separate numbers for reads, writes and trims.
 	byDirection = " bs ba rate rate_min rate_iops rate_iops_min percentage_random max_latency cmdprio_percentage cmdprio_class cmdprio "
-	// lastCounts lists options of which the last number of a list holds; of the others it is the first.
+	// lastCounts lists options that use the last number of a list; the others use the first.
 	lastCounts = " size io_size offset offset_increment zoneskip rwmixread rwmixwrite "
 	// lowAndHigh lists options that draw from a range.
 	lowAndHigh = " filesize startdelay "
-	// inSeconds lists the times that are seconds without a unit; the others are microseconds.
+	// inSeconds lists times whose default unit is seconds; that of the others is microseconds.
 	inSeconds = " runtime ramp_time startdelay steadystate_duration steadystate_ramp_time thinktime_iotime "
-	// zeroIsOne lists options of which fio takes 0 and does what it does for 1.
+	// zeroIsOne lists options for which fio accepts 0 and treats it as 1.
 	zeroIsOne = " nrfiles openfiles loops thinktime_blocks "
 )
 
@@ -32,8 +32,8 @@ func unitOf(key string) time.Duration {
 	return time.Microsecond
 }
 
-// ReadExactly replaces the text of the option by one that has only one meaning, the one that fio 3.33 gives to what is
-// written. It returns false after reporting what fio refuses.
+// ReadExactly replaces the text of the option by an unambiguous one with the meaning that fio 3.33 gives to the original.
+// It returns false after reporting what fio refuses.
 func (a *Value) ReadExactly() bool {
 	switch a.Kind {
 	case KindText, kindRange, kindSplit, kindList:
@@ -77,7 +77,7 @@ func (a *Value) ReadExactly() bool {
 	return true
 }
 
-// counted picks the numbers of a list that fio uses, and reports what it could not mean.
+// counted selects the numbers of a list that fio uses, and reports invalid ones.
 func (a *Value) counted(parts []exactPart) ([]exactPart, bool) {
 	key := a.Option.Key
 	first := parts[0]
@@ -118,7 +118,7 @@ func (a *Value) counted(parts []exactPart) ([]exactPart, bool) {
 	return parts, true
 }
 
-// settle writes the numbers in the unambiguous form, and warns where their value is a surprise.
+// settle writes the numbers in the unambiguous form, and warns if their value is surprising.
 func (a *Value) settle(parts []exactPart) {
 	texts := make([]string, len(parts))
 	for i, p := range parts {
@@ -148,7 +148,7 @@ func (a *Value) settle(parts []exactPart) {
 	a.Raw.BlankBefore = false
 }
 
-// surprise warns, in the exact reading, where the author has meant something else.
+// surprise warns, in the exact reading, if the author probably meant something else.
 func (a *Value) surprise(taken string) {
 	parts := []string{a.Seen}
 	if listed(byDirection, a.Option.Key) {
@@ -188,7 +188,7 @@ func (a *Value) surprise(taken string) {
 	}
 }
 
-// Numbers checks and keeps the numbers of an option whose value is used nowhere.
+// Numbers checks and records the numbers of an option whose value is not used.
 func (a *Value) Numbers() {
 	if a.Reading == Exact {
 		return

@@ -58,7 +58,7 @@ func Splits(a *Value, text string) (out []Split, exact string, ok bool) {
 	return out, strings.Join(printed, ":"), fillSplits(a, out, open, sum)
 }
 
-// fillSplits makes the shares sum to 100.
+// fillSplits makes the shares add up to 100.
 func fillSplits(a *Value, out []Split, open []int, sum float64) bool {
 	switch {
 	case sum > 100 && a.Reading == Exact:
@@ -84,7 +84,7 @@ func fillSplits(a *Value, out []Split, open []int, sum float64) bool {
 	return true
 }
 
-// cutSplits does what fio does where shares add up to more than 100: the smaller ones count first.
+// cutSplits does what fio does if shares add up to more than 100: it uses the smaller ones first.
 func cutSplits(out []Split) {
 	order := make([]int, len(out))
 	for i := range order {
@@ -102,7 +102,7 @@ func cutSplits(out []Split) {
 type PrioritySplit struct {
 	Bytes        int64
 	Percent      int
-	Class, Level int // 0 best effort where there is a level; -1: those of cmdprio_class and cmdprio
+	Class, Level int // 0 is best effort if there is a level; -1: those of cmdprio_class and cmdprio
 }
 
 func PrioritySplits(a *Value, text string) (list []PrioritySplit, exact string, ok bool) {

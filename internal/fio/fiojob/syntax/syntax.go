@@ -1,7 +1,7 @@
-// Package syntax reads the language of fio's job files: sections, variables, lists, and numbers as they are meant or as fio reads
-// them.
+// Package syntax reads the language of fio's job files: sections, variables, lists, and numbers, as their author meant them
+// or as fio reads them.
 //
-// It knows the names, kinds and classes of options but no job: package fiojob says what field an option sets.
+// It has the names, kinds and classes of options, but no jobs: package fiojob defines the field that an option sets.
 //
 //	text, words of a command line ──Lexer──▶ []RawSection of RawOption
 //	RawOption ──Value.Expand──▶ text without variables ──Value.Number, Choice, Splits, …──▶ numbers, words, shares
@@ -14,8 +14,8 @@ import "github.com/braggdev/bragg/internal/diag"
 type Reading int
 
 const (
-	Meant  Reading = iota // what its author obviously meant, with a warning that names what fio makes of it
-	Exact                 // what fio 3.33 makes of it, to the same values; a warning names what was probably meant
+	Meant  Reading = iota // what its author obviously meant, with a warning that names fio's reading
+	Exact                 // the values that fio 3.33 reads; a warning names what was probably meant
 	Strict                // an error that names both
 )
 
@@ -23,13 +23,13 @@ const (
 type Option struct {
 	Key   string // canonical: "bs", never "blocksize"
 	Value string // as written, after environment and keywords, without blanks around it
-	Exact string // the value as real fio must be given it to mean the same: "4096" for "4k" after a blank
+	Exact string // the value that means the same to fio: "4096" for "4k" after a blank
 	Bare  bool   // without "="
-	// Numbers are the numbers of the value, in order, as they were read: one for each of a list.
+	// Numbers are the numbers of the value as they were read, in the order of the list.
 	Numbers []Number
 	Class   Class
-	Why     string // for every class but Native and Unknown: the reason, a clause without a capital
-	// Report says that the option only shapes fio's own output, logs and files; no generator needs it, fio neither.
+	Why     string // the reason, a clause without a capital, for every class except Native and Unknown
+	// Report says that the option only affects fio's own output, logs and files; neither a generator nor fio needs it.
 	Report bool
 	Pos    diag.Position
 
@@ -39,14 +39,14 @@ type Option struct {
 	ValueColumn int    `json:"-"`
 }
 
-// Class says how the native engine treats an option.
+// Class defines how the native engine treats an option.
 type Class string
 
 const (
 	Native   Class = "native"
-	Ignored  Class = "ignored"  // accepted without effect; the table says why
-	Delegate Class = "delegate" // only real fio has it
-	Refused  Class = "refused"  // runs code or touches what it must not
+	Ignored  Class = "ignored"  // accepted without effect; the table has the reason
+	Delegate Class = "delegate" // only fio itself supports it
+	Refused  Class = "refused"  // runs code or accesses what it must not
 	Unknown  Class = "unknown"
 )
 
@@ -56,17 +56,17 @@ type Number struct {
 	Percent bool
 }
 
-// Problems collects what is wrong, each thing once a place.
+// Problems collects problems, each only once per place.
 type Problems struct {
 	Strict   bool // warnings are errors
 	List     diag.List
-	reported map[diag.Position]string // last message per place, so that one global option is not blamed per job
+	reported map[diag.Position]string // last message per place, so that a problem in [global] is not reported for every job
 }
 
-// Full reports whether what is reported from now on is left out.
+// Full reports whether further problems are dropped.
 func (p *Problems) Full() bool { return len(p.List) == problemsMax }
 
-// Report adds a problem, once a place.
+// Report adds a problem, once per place.
 func (p *Problems) Report(d diag.Diagnostic) {
 	if d.Severity == diag.SeverityWarning && p.Strict {
 		d.Severity = diag.SeverityError

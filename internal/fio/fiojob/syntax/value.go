@@ -11,16 +11,16 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 )
 
-// Value is the value of one option while it is read.
+// Value is the value of an option that is being read.
 type Value struct {
 	Problems *Problems
 	Reading  Reading
 	Option   *Option
 	Raw      RawOption
 	Text     string
-	// Seen is the text as fio sees it: with a blank in front where one follows the equals sign.
+	// Seen is the text as fio sees it: with a leading blank if one follows the equals sign.
 	Seen   string
-	KB     int64 // what k means: 1024 or 1000
+	KB     int64 // value of k: 1024 or 1000
 	Kind   Kind
 	Errors int // reported so far
 }
@@ -40,13 +40,13 @@ func (a *Value) place(severity diag.Severity, code, message, hint string) {
 	})
 }
 
-// Problem reports an error at the value, or at the key where that is to blame.
+// Problem reports an error at the value, or at the key if the key is wrong.
 func (a *Value) Problem(code, message, hint string) {
 	a.Errors++
 	a.place(diag.SeverityError, code, message, hint)
 }
 
-// Warn reports a warning there.
+// Warn reports a warning at the same place.
 func (a *Value) Warn(code, message, hint string) { a.place(diag.SeverityWarning, code, message, hint) }
 
 // Bad reports a value that cannot be read.
@@ -54,7 +54,7 @@ func (a *Value) Bad(want string) {
 	a.Problem("bad-value", fmt.Sprintf("%s=%s: %s", a.Option.Key, a.Text, want), "")
 }
 
-// Meant warns that the value is read as its author meant it although fio reads it otherwise.
+// Meant warns that the value is read as its author meant it although fio reads it differently.
 func (a *Value) Meant(taken, fio string) {
 	message := fmt.Sprintf("%s is taken as %s; fio itself reads %s", a.Written(), taken, fio)
 	if a.Reading == Strict {
@@ -63,7 +63,7 @@ func (a *Value) Meant(taken, fio string) {
 	a.Warn("fio-reads-otherwise", message, fmt.Sprintf("write %s=%s", a.Option.Key, taken))
 }
 
-// RefusedByFio warns that the value is read as its author meant it although fio stops there.
+// RefusedByFio warns that the value is read as its author meant it although fio stops with an error.
 func (a *Value) RefusedByFio(taken string) {
 	hint := fmt.Sprintf("write %s=%s", a.Option.Key, taken)
 	switch a.Reading {
@@ -88,7 +88,7 @@ func (a *Value) Written() string {
 	return strconv.Quote(a.Raw.Key + "=" + blank + a.Raw.Value)
 }
 
-// Expand replaces variables and keywords and settles the option's Value. It returns false after reporting an error.
+// Expand replaces variables and keywords and sets the option's Value. It returns false after reporting an error.
 func (a *Value) Expand(lookup func(name string) (string, bool), keywords map[string]int64) bool {
 	text, missing := a.Raw.Value, []string(nil)
 	if !a.Raw.Literal {
@@ -125,19 +125,19 @@ func (a *Value) Expand(lookup func(name string) (string, bool), keywords map[str
 	return true
 }
 
-// emptyAllowed reports whether fio takes an option without a text: a log gets its usual name.
+// emptyAllowed reports whether fio accepts an option with an empty text: a log gets its default name.
 func (a *Value) emptyAllowed() bool {
 	return strings.HasPrefix(a.Option.Key, "write_") && a.Option.Report
 }
 
-// Blank warns about a blank after "=", which fio takes into a text.
+// Blank warns about a blank after "=", which fio includes in a text.
 func (a *Value) Blank() {
 	if a.Raw.BlankBefore && a.Reading != Exact {
 		a.Meant(a.Text, "a text that starts with a blank")
 	}
 }
 
-// Number reads one number with bounds and warns where fio would read another.
+// Number reads one number with bounds and warns if fio would read another.
 func (a *Value) Number(text string, low, high int64) (int64, bool) {
 	n, err := a.BytesNumber(text)
 	switch {
@@ -145,7 +145,7 @@ func (a *Value) Number(text string, low, high int64) (int64, bool) {
 		a.Bad(err.Error())
 		return 0, false
 	case n.IsPercent && high == PercentMax && n.Percent == math.Trunc(n.Percent):
-		// fio has percent signs for sizes only, and takes this for a negative number.
+		// fio accepts percentages only for sizes, and reads this as a negative number.
 		a.Meant(strconv.FormatInt(int64(n.Percent), 10), strconv.FormatInt(-1-int64(n.Percent), 10))
 		a.KeepNumber(Number{Value: int64(n.Percent)})
 		return int64(n.Percent), true
@@ -161,10 +161,10 @@ func (a *Value) Number(text string, low, high int64) (int64, bool) {
 	return n.Value, true
 }
 
-// PercentMax is the bound of whole percentages.
+// PercentMax is the maximum of whole percentages.
 const PercentMax = 100
 
-// Explain warns when fio reads the text of n otherwise: a fraction, an unknown suffix, a blank in front of a suffix.
+// Explain warns if fio reads the text of n differently: a fraction, an unknown suffix, a blank before a suffix.
 func (a *Value) Explain(n MeantNumber) {
 	switch {
 	case n.Literal == "":
@@ -176,7 +176,7 @@ func (a *Value) Explain(n MeantNumber) {
 	}
 }
 
-// shortNumber prints n with the largest of fio's suffixes that loses nothing.
+// shortNumber prints n with the largest of fio's suffixes that is exact.
 func shortNumber(n, kb int64) string {
 	suffixes := "kmgtp"
 	power := 0
@@ -201,8 +201,8 @@ func boundsText(low, high int64) string {
 	return fmt.Sprintf("want %d to %d", low, high)
 }
 
-// Triple reads "read[,write[,trim]]": one value holds for all, two give trim the second, an empty place stays as it
-// was. It calls one for every direction that has a value and returns the texts as set.
+// Triple reads "read[,write[,trim]]": a single value sets all, two values set trim to the second, and an empty place keeps
+// its value. It calls one for every direction that has a value and returns the texts as set.
 func (a *Value) Triple(one func(d int, text string) (exact string, ok bool)) {
 	if strings.Trim(a.Text, ", \t") == "" {
 		a.Bad("want a value")
@@ -237,7 +237,7 @@ func (a *Value) Triple(one func(d int, text string) (exact string, ok bool)) {
 	a.Option.Exact = strings.Join(exact, ",")
 }
 
-// Boolean reads 0 and 1, and where bareAllowed the key alone as 1.
+// Boolean reads 0 and 1, and, if bareAllowed, the key alone as 1.
 func (a *Value) Boolean(field *bool, bareAllowed bool) {
 	if a.Raw.Bare {
 		*field = true
@@ -263,10 +263,10 @@ func (a *Value) Boolean(field *bool, bareAllowed bool) {
 	}
 }
 
-// FormatBytes prints a number of bytes for fio, whose k is 1024 without kb_base, which is never printed.
+// FormatBytes prints a number of bytes for fio, without kb_base, so that k is 1024.
 func FormatBytes(n int64) string { return shortNumber(n, 1024) }
 
-// Time reads one time and warns where fio would read another.
+// Time reads one time and warns if fio would read another.
 func (a *Value) Time(text string, unit time.Duration) (time.Duration, bool) {
 	d, literal, err := readTime(text, unit)
 	if err != nil {
@@ -280,14 +280,14 @@ func (a *Value) Time(text string, unit time.Duration) (time.Duration, bool) {
 	return d, true
 }
 
-// KeepNumber notes a number that was read; the exact reading notes all of them itself.
+// KeepNumber records a number that was read; the exact reading records all of them itself.
 func (a *Value) KeepNumber(n Number) {
 	if a.Reading != Exact {
 		a.Option.Numbers = append(a.Option.Numbers, n)
 	}
 }
 
-// BytesNumber reads one number of a list, by the requested reading.
+// BytesNumber reads one number of a list in the selected reading.
 func (a *Value) BytesNumber(text string) (MeantNumber, error) {
 	if a.Reading != Exact {
 		return ReadNumber(text, a.KB)
@@ -302,7 +302,7 @@ func (a *Value) BytesNumber(text string) (MeantNumber, error) {
 // Choice reads one of values; alias maps other spellings to them.
 func (a *Value) Choice(text string, values []string, alias map[string]string) (string, bool) {
 	if a.Reading == Exact {
-		// fio looks at the first word of a list only.
+		// fio reads only the first word of a list.
 		if i := strings.IndexAny(text, ",:"); i >= 0 {
 			text = text[:i]
 		}
@@ -344,5 +344,5 @@ func (a *Value) Refuse(why, hint string) {
 	a.Problem("refused-option", fmt.Sprintf("%s=%s is refused: %s", a.Option.Key, a.Text, why), hint)
 }
 
-// Delegate says that only fio knows this value of an option that is otherwise native.
+// Delegate records that only fio supports this value of an option that is otherwise native.
 func (a *Value) Delegate(why string) { a.Option.Class, a.Option.Why = Delegate, why }
