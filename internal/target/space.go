@@ -7,8 +7,8 @@ type Space struct {
 	// Storage identifies it to programs: nodes with the same value share it. Place names it for people: `pool "default"`.
 	Storage string
 	Place   string
-	// FreeBytes is what VMs and all others can still write, TotalBytes the whole size. Both are before replication, if
-	// Inventory.Replication says so.
+	// FreeBytes is what VMs and all others can still write, TotalBytes the whole size.
+	// Inventory.Replication applies to both.
 	FreeBytes  int64
 	TotalBytes int64
 }

@@ -10,7 +10,7 @@ import (
 // firstInherited is the descriptor of the first of a command's ExtraFiles.
 const firstInherited = 3
 
-// admit checks every device that the jobs write to. Block devices are held from now on, and fio receives the inherited
+// admit checks every device that the jobs write to. Block devices are held from then on, and fio receives the inherited
 // descriptor instead of the name, which may refer to another device by now.
 func (in *instance) admit() error {
 	w := in.workload

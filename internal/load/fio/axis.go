@@ -22,11 +22,11 @@ func (a axis) now() int64 { return a.of(time.Now()) }
 
 func (a axis) of(t time.Time) int64 { return a.baseNanos + int64(t.Sub(a.base)) }
 
-// stampLagMax is how much older than its arrival a document's own stamp may be to be believed.
+// stampLagMax is the maximum difference between a document's own timestamp and its arrival; an older timestamp is not used.
 const stampLagMax = 2 * time.Second
 
-// at returns when a document was made: by fio's own stamp, which waiting in a pipe does not change, unless the wall
-// clock was set meanwhile.
+// at returns when a document was made: by fio's own timestamp, which is not affected by waiting in a pipe, unless the wall
+// clock was set in between.
 func (a axis) at(d arrival) int64 {
 	stamp := time.UnixMilli(d.document.TimestampMillis)
 	if lag := d.at.Round(0).Sub(stamp); lag >= 0 && lag < stampLagMax {

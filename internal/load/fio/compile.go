@@ -19,22 +19,23 @@ import (
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-// compiled is a workload made ready for fio.
+// compiled is a workload compiled for fio.
 type compiled struct {
 	file   *fiojob.File
 	plan   load.Plan
 	text   string // the job file that fio reads
 	groups []group
 	uses   map[string]bool // device names
-	// parallel: all jobs start at once and their runtimes count from there, so the longest runtime is that of the run.
+	// parallel: all jobs start together and their runtimes count from there, so that the longest runtime is that of the
+	// run.
 	parallel bool
 	bound    time.Duration // longest time that the jobs may take; 0: not known
 }
 
-// group is one entry of fio's status documents: the jobs that it sums.
+// group is one entry of fio's status documents: the jobs that it sums up.
 type group struct {
 	name    string
-	devices []string // the names of the devices that its operations are spread over
+	devices []string // the devices that its operations may use
 	errors  string   // continue_on_error
 	// untimed: the file disables latency measurement, so operations are counted without latencies.
 	untimed bool
@@ -71,7 +72,7 @@ func compile(w load.Workload) (*compiled, error) {
 			file = file.WithDepth(depth)
 		}
 	}
-	least, most := region.Takes(file.Jobs()) // of the job file itself
+	least, most := region.Takes(file.Jobs()) // of the original job file
 	timed := region.Timed(file.Jobs())
 	if !w.Prefill {
 		file = file.WithRuntime(w.Runtime).ContinueOnErrors()
@@ -94,7 +95,7 @@ func compile(w load.Workload) (*compiled, error) {
 // optionPrefillDepth is the option of a workload that carries the queue depth of a prefill.
 const optionPrefillDepth = "prefill_iodepth"
 
-// readOptions reads the options of a workload; depth is 0 where it has none.
+// readOptions reads the options of a workload; depth is 0 if it is not set.
 func readOptions(w load.Workload) (depth int, err error) {
 	for key, value := range w.Options {
 		bad := &diag.Error{
@@ -116,7 +117,7 @@ func readOptions(w load.Workload) (depth int, err error) {
 	return depth, nil
 }
 
-// describe fills in the plan.
+// describe sets the fields of the plan.
 func (c *compiled) describe(w load.Workload, whole *fiojob.File, sizeOf func(string) (int64, bool)) error {
 	touched, err := c.touched(w, sizeOf)
 	if err != nil {
@@ -141,7 +142,7 @@ func (c *compiled) describe(w load.Workload, whole *fiojob.File, sizeOf func(str
 		c.plan.Jobs = append(c.plan.Jobs, describeJob(&j, sizeOf))
 		_, largest := j.BlockBounds()
 		c.plan.BlockBytesMax = max(c.plan.BlockBytesMax, largest)
-		// fio has one buffer for each slot of its queue.
+		// fio allocates one buffer for each slot of its queue.
 		c.plan.MemoryBytes += int64(j.NumJobs) * int64(max(1, j.IODepth)) * largest
 		if n := region.BytesWritten(&j); n < 0 || c.plan.BytesWritten < 0 {
 			c.plan.BytesWritten = -1
@@ -166,12 +167,12 @@ func (c *compiled) describe(w load.Workload, whole *fiojob.File, sizeOf func(str
 	return nil
 }
 
-// paced reports whether fio holds operations of a job back to a rate, or to the moments of a log.
+// paced reports whether fio delays operations of a job according to a rate or a log.
 func paced(j *fiojob.Job) bool {
 	return j.Rate != [3]int64{} || j.RateIOPS != [3]float64{} || len(j.Replay.Logs) > 0 && !j.Replay.NoStall
 }
 
-// loop is paced if that of any job is: latencies of jobs are merged.
+// loop is paced if any job is: the latencies of all jobs are merged.
 func (c *compiled) loop() interval.Loop {
 	for _, j := range c.file.Jobs() {
 		if paced(&j) {
@@ -181,7 +182,7 @@ func (c *compiled) loop() interval.Loop {
 	return interval.LoopClosed
 }
 
-// touched returns what fio will touch, which is more than the job file's regions where it has strided zones.
+// touched returns the extents that fio touches: more than the job file's regions if it has strided zones.
 func (c *compiled) touched(w load.Workload, sizeOf func(string) (int64, bool)) ([]extent.Extent, error) {
 	inside, err := region.Touched(c.file, sizeOf)
 	if err != nil {
@@ -207,7 +208,7 @@ func (c *compiled) touched(w load.Workload, sizeOf func(string) (int64, bool)) (
 	return walked, nil
 }
 
-// endOf returns the end of the last extent on any device.
+// endOf returns the largest end of extents on any device.
 func endOf(extents []extent.Extent) (end int64) {
 	for _, e := range extents {
 		end = max(end, e.End())
@@ -215,7 +216,7 @@ func endOf(extents []extent.Extent) (end int64) {
 	return end
 }
 
-// note adds a note once.
+// note adds a note, without duplicates.
 func (c *compiled) note(text string) {
 	if !slices.Contains(c.plan.Notes, text) {
 		c.plan.Notes = append(c.plan.Notes, text)
@@ -250,7 +251,7 @@ func describeJob(j *fiojob.Job, sizeOf func(string) (int64, bool)) load.JobPlan 
 	return p
 }
 
-// foreign reports I/O engines that reach past the devices of the VM.
+// foreign reports I/O engines that use more than the devices of the VM.
 func foreign(file *fiojob.File) diag.List {
 	var list diag.List
 	for _, j := range file.Jobs() {
@@ -262,7 +263,7 @@ func foreign(file *fiojob.File) diag.List {
 	return list
 }
 
-// checkPaths refuses paths of devices that a job file has no way to write, or that fio would expand.
+// checkPaths refuses device paths that cannot be written in a job file, or that fio would expand.
 func (c *compiled) checkPaths(w load.Workload) error {
 	for _, d := range w.Devices {
 		if c.uses[d.Name] && (strings.ContainsAny(d.Path, ";#$\n\r") || strings.TrimSpace(d.Path) != d.Path) {
@@ -276,8 +277,8 @@ func (c *compiled) checkPaths(w load.Workload) error {
 	return nil
 }
 
-// checkScaled refuses what fio has no words for: the small percentages that scaling makes of sizes, where files of
-// several sizes leave no common number of bytes.
+// checkScaled refuses sizes that cannot be written for fio: small percentages after scaling, if files of several sizes have
+// no common number of bytes.
 func checkScaled(w load.Workload, file *fiojob.File) error {
 	if w.Scale.Factor <= 0 || w.Scale.Factor >= 1 {
 		return nil
@@ -294,13 +295,13 @@ func checkScaled(w load.Workload, file *fiojob.File) error {
 	return nil
 }
 
-// grouping are options that act on reporting groups, which must then stay as the file has them.
+// grouping lists options that act on reporting groups, which must then stay as in the file.
 var grouping = []string{
 	"exitall", "exit_what", "exitall_on_error", "steadystate", "steadystate_duration", "steadystate_ramp_time",
 }
 
-// print writes the job file for fio. Where nothing depends on the file's own reporting groups, every job becomes one,
-// so that each entry of a status document is one job on known devices.
+// print writes the job file for fio. If nothing depends on the file's own reporting groups, every job gets its own, so that
+// each entry of a status document is one job on known devices.
 func (c *compiled) print(w load.Workload) error {
 	paths := map[string]string{}
 	for _, d := range w.Devices {
@@ -335,7 +336,7 @@ func (c *compiled) print(w load.Workload) error {
 			b.WriteString("new_group=1\n")
 		}
 		if j.Has("verify") {
-			b.WriteString("verify_state_save=0\n") // it would write a file into the working directory
+			b.WriteString("verify_state_save=0\n") // the file would be in the working directory
 		}
 		if list := ignored(j.ContinueOnError); list != "" && !j.Has("ignore_error") {
 			b.WriteString("ignore_error=" + list + "\n")
@@ -349,12 +350,12 @@ func (c *compiled) print(w load.Workload) error {
 	return nil
 }
 
-// storageErrors are what storage answers with when it is full or away: EIO, ENXIO, ENODEV, ENOSPC, EBADE, ENODATA, ENOLINK,
+// storageErrors are the errors of storage that is full or unavailable: EIO, ENXIO, ENODEV, ENOSPC, EBADE, ENODATA, ENOLINK,
 // EILSEQ, EOPNOTSUPP, ETIMEDOUT and EREMOTEIO of Linux.
 const storageErrors = "5:6:19:28:52:61:67:84:95:110:121"
 
-// ignored returns the value of ignore_error. continue_on_error alone outlives EIO and EILSEQ only; with this the other
-// errors of storage are counted and outlived too, as the native engine does.
+// ignored returns the value of ignore_error. continue_on_error alone only survives EIO and EILSEQ; with this value, the
+// other errors of storage are counted and survived too, as in the native engine.
 func ignored(continueOnError string) string {
 	switch continueOnError {
 	case "all", "io":
@@ -380,8 +381,8 @@ func (c *compiled) join(j fiojob.Job, own bool) {
 	g.devices = slices.Compact(g.devices)
 }
 
-// seed derives the seed of one job from the run's, the workload's place in the scenario and the VM, and from no name, so that clones differ and repeats do
-// not. fio adds the number of the job's clone.
+// seed derives the seed of one job from the run's seed, the workload's place in the scenario and the VM, but not from
+// names, so that clones differ and repetitions do not. fio adds the number of the job's clone.
 func seed(w load.Workload, job int) uint64 {
 	h := fnv.New64a()
 	h.Write(binary.LittleEndian.AppendUint64(nil, w.Seed))
@@ -391,7 +392,7 @@ func seed(w load.Workload, job int) uint64 {
 	return h.Sum64() >> 1
 }
 
-// bound adds up the longest times of all jobs, as if they ran one after the other; 0 where a job has none.
+// bound adds up the longest times of all jobs, as if they ran sequentially; 0 if a job has none.
 func bound(file *fiojob.File) time.Duration {
 	var sum time.Duration
 	for _, j := range file.Jobs() {

@@ -9,13 +9,13 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 )
 
-// effort follows how much CPU time each thread of fio used and waited for. It is used by one goroutine.
+// effort tracks how much CPU time each thread of fio used and waited for. Only one goroutine uses it.
 type effort struct {
 	threads map[string][2]int64 // by id: used and waited, nanoseconds since its start
 }
 
-// lap returns the CPU time of the busiest thread and the longest run-queue wait of a thread since the previous lap.
-// Threads that ended meanwhile are not counted.
+// lap returns the CPU time of the busiest thread and the longest run-queue wait of a thread since the previous lap. Threads
+// that ended in between are not counted.
 func (e *effort) lap(pid int) interval.Effort {
 	folder := "/proc/" + strconv.Itoa(pid) + "/task"
 	entries, err := os.ReadDir(folder)

@@ -4,7 +4,7 @@ package fio
 
 import "github.com/braggdev/bragg/internal/interval"
 
-// effort is known on Linux only.
+// effort is available on Linux only.
 type effort struct{}
 
 func (effort) lap(int) interval.Effort { return interval.Effort{} }

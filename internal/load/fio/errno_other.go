@@ -2,5 +2,5 @@
 
 package fio
 
-// errnoName knows no names here.
+// errnoName is not available on this system.
 func errnoName(int) string { return "" }

@@ -1,14 +1,14 @@
-// Package fio is the generator that drives the real fio program, for job files with options that the native engine
-// lacks and for comparisons with it. It needs fio on PATH; it neither links nor contains any of it.
+// Package fio is the generator that runs the real fio, for job files with options that the native engine lacks and for
+// comparisons with it. It needs fio on PATH; Bragg neither links nor contains fio.
 //
 //	Workload ──compile──▶ job file on fio's standard input ──▶ one fio process
-//	fio's cumulative status documents, one a second ──difference──▶ Intervals
+//	fio's cumulative status documents, one per second ──difference──▶ Intervals
 //
-// Accuracy of its figures: latency is fio's clat, counted from the actual submission, so there is no response time from an
-// intended start (Traffic.Response stays nil) even if rates are set. It comes from fio's buckets, 64 for each power of two,
-// recorded at their midpoint: a quantile is within 0.8 % of a value plus the 0.4 % of our own buckets. The minimum and
-// maximum latency of a run are exact. Above 17 s fio keeps one bucket, which is recorded at the largest value so far. With
-// ramp_time fio resets its counters, and operations between its last document and the reset are lost.
+// Accuracy of its figures: latency is fio's clat, counted from the actual submission, so that there is no response time
+// from an intended start (Traffic.Response stays nil), even with rates. It is from fio's buckets, 64 per power of two,
+// recorded at their midpoint: a quantile is within 0.8 % of a value plus the 0.4 % of Bragg's own buckets. The minimum and
+// maximum latency of a run are exact. Above 17 s fio has a single bucket, which is recorded at the largest value so far.
+// With ramp_time fio resets its counters, and operations between its last document and the reset are lost.
 package fio
 
 import (
@@ -28,7 +28,7 @@ type Generator struct{}
 
 var _ load.Generator = Generator{}
 
-// Plan returns what fio would do. It runs fio to get its version and opens no device.
+// Plan returns what fio would do. It runs fio only for its version and opens no device.
 func (Generator) Plan(w load.Workload) (load.Plan, error) {
 	engine, err := find()
 	if err != nil {
@@ -45,8 +45,8 @@ func (Generator) Plan(w load.Workload) (load.Plan, error) {
 	return c.plan, nil
 }
 
-// Prepare checks the configuration and that the devices exist. Block devices that are written to are checked and held;
-// fio itself opens all when Run starts it.
+// Prepare checks the configuration and that the devices exist. It checks and holds block devices that are written to; fio
+// itself opens all devices when Run starts it.
 func (Generator) Prepare(_ context.Context, w load.Workload) (load.Instance, error) {
 	engine, err := find()
 	if err != nil {
@@ -69,7 +69,7 @@ func (Generator) Prepare(_ context.Context, w load.Workload) (load.Instance, err
 	return in, nil
 }
 
-// engine is the fio program.
+// engine is the installed fio.
 type engine struct {
 	path    string
 	version string // "3.33"
@@ -79,7 +79,7 @@ func (e engine) describe(loop interval.Loop) interval.Engine {
 	return interval.Engine{Name: "fio", Version: e.version, Loop: loop}
 }
 
-// find returns the fio of PATH.
+// find returns the fio on PATH.
 func find() (engine, error) {
 	missing := &diag.Error{
 		Code: "fio-missing", Exit: diag.ExitUnavailable,

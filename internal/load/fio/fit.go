@@ -11,8 +11,8 @@ import (
 	"github.com/braggdev/bragg/internal/load"
 )
 
-// fit compares the jobs with the devices as they are. fio would delete a file that is too small for its job and make a
-// larger one in its place; here that is an error.
+// fit compares the jobs with the actual devices. fio would replace a file that is too small for its job by a larger one;
+// here that is an error.
 func (c *compiled) fit(w load.Workload) error {
 	sizes := map[string]int64{}
 	for _, d := range w.Devices {

@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dieWithUs has the kernel kill fio when this process dies in any way. fio stays in our process group, so that killing the
-// group of an agent also kills fio.
+// dieWithUs makes the kernel kill fio when this process dies for any reason. fio stays in the process group of this
+// process, so that killing the group of an agent also kills fio.
 func dieWithUs(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }
 
-// outputBytes is the size of the pipe buffer: some seconds of documents, so that fio does not block while the reader is
+// outputBytes is the size of the pipe buffer: several seconds of documents, so that fio does not block while the reader is
 // busy.
 const outputBytes = 1 << 20
 
@@ -27,7 +27,7 @@ func (p *process) cpu() time.Duration {
 	if err != nil {
 		return 0
 	}
-	// Field 2, the name, is in parentheses and may hold anything; user and system ticks are fields 14 and 15.
+	// Field 2, the name, is in parentheses and may hold any character; user and system ticks are fields 14 and 15.
 	_, rest, _ := strings.Cut(string(data), ") ")
 	fields := strings.Fields(rest)
 	if len(fields) < 13 {
@@ -38,5 +38,5 @@ func (p *process) cpu() time.Duration {
 	return time.Duration(user+system) * (time.Second / clockTicks)
 }
 
-// clockTicks is the unit of /proc/PID/stat, 100 a second for every Linux program.
+// clockTicks is the unit of /proc/PID/stat, 100 per second for every Linux program.
 const clockTicks = 100

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// dieWithUs needs Linux; on other systems fio only ends when it is stopped.
+// dieWithUs needs Linux; on other systems fio continues until it is stopped.
 func dieWithUs(*exec.Cmd) {}
 
 // widen leaves a pipe as it is.

@@ -24,8 +24,8 @@ type recorder struct {
 	cpuLast  time.Duration
 	cpuTotal time.Duration
 	effort   interval.Effort // since the last interval
-	any      bool            // a document came
-	loaded   bool            // an operation was done
+	any      bool            // a document was received
+	loaded   bool            // an operation completed
 	began    int64           // first operation, on the axis
 	last     document
 }
@@ -33,7 +33,7 @@ type recorder struct {
 func (r *recorder) begin(at int64) { r.end = at }
 
 // hold delays a document briefly, because the last document of a run comes shortly after another one or before the end of
-// output.
+// the output.
 func (r *recorder) hold(a arrival, cpu time.Duration) {
 	if r.held != nil && a.at.Sub(r.held.at) > intervalOf(r.workload)/4 {
 		r.release(false)
@@ -54,7 +54,7 @@ func (r *recorder) release(final bool) {
 	end := r.axis.at(a)
 	millis, any := a.document.started()
 	if any && !r.loaded {
-		// Startup takes a while; the load began at the time that fio reports.
+		// fio takes a while to start; the load began at the time that it reports.
 		r.loaded, r.began = true, end-millis*int64(time.Millisecond)
 		if r.sequence == 0 {
 			r.end = max(r.end, r.began)
@@ -96,7 +96,7 @@ func (r *recorder) finish(at int64) {
 	r.deliver(interval.Interval{}, at, true)
 }
 
-// failed returns an error when a job ended early because an operation failed.
+// failed returns an error if a job ended early because an operation failed.
 func (r *recorder) failed(said *tail) error {
 	for i, e := range r.last.Groups {
 		if e.Error != 0 && i < len(r.meter.groups) && r.meter.groups[i].errors == "none" {

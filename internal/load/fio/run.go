@@ -19,8 +19,8 @@ import (
 // Bounds of waiting.
 const (
 	stopGrace     = 5 * time.Second // between SIGINT and SIGKILL
-	boundGrace    = time.Minute     // beyond the longest time that the jobs may take
-	outputGrace   = 5 * time.Second // for output after the process ended
+	boundGrace    = time.Minute     // beyond the maximum time of the jobs
+	outputGrace   = 5 * time.Second // for output after the end of the process
 	settleMax     = 100 * time.Millisecond
 	intervalUsual = time.Second
 )
@@ -36,7 +36,7 @@ type instance struct {
 	used     bool
 }
 
-// Close gives devices back. fio is started by Run and is gone when Run returns.
+// Close releases devices. Run starts fio, and fio has ended when Run returns.
 func (in *instance) Close() error {
 	in.used = true
 	return in.guard.Close()
@@ -51,7 +51,7 @@ func (in *instance) Run(ctx context.Context, sink load.Sink) error {
 		return fmt.Errorf("run workload %q: it ran before or is closed", in.workload.Name)
 	}
 	in.used = true
-	defer func() { _ = in.guard.Close() }() // fio is gone, and nothing was written through these descriptors
+	defer func() { _ = in.guard.Close() }() // fio has ended, and nothing was written through these descriptors
 	axis := newAxis(in.workload.ZeroUnixNanos)
 	out := &recorder{axis: axis, workload: in.workload, compiled: in.compiled, meter: newMeter(in.compiled.groups), sink: sink}
 	if wait := time.Duration(in.workload.StartNanos - axis.now()); in.workload.StartNanos > 0 && wait > 0 {
@@ -79,7 +79,7 @@ func (in *instance) Run(ctx context.Context, sink load.Sink) error {
 	return nil
 }
 
-// process is a running fio. documents ends when its output does, done when it is gone.
+// process is a running fio. documents is closed at the end of its output, done after its end.
 type process struct {
 	cmd       *exec.Cmd
 	documents chan arrival
@@ -99,7 +99,7 @@ func (in *instance) start() (*process, error) {
 	if period <= 0 {
 		period = intervalUsual
 	}
-	// The clock and disk_util are what costs fio most of its start; a job file may set them again.
+	// The clock and disk_util take most of fio's start; a job file may set them again.
 	cmd := exec.Command(in.engine.path, "--output-format=json+", "--eta=never", "--clocksource=clock_gettime", "--disk_util=0",
 		"--status-interval="+strconv.FormatInt(max(1, period.Milliseconds()), 10)+"ms", "-")
 	read, write, err := os.Pipe()
@@ -115,7 +115,7 @@ func (in *instance) start() (*process, error) {
 	p := &process{cmd: cmd, said: said, documents: make(chan arrival), done: make(chan error, 1)}
 	started := make(chan error, 1)
 	go func() {
-		// Linux kills the child when the thread that started it ends, so this thread stays until then.
+		// Linux kills the child when the thread that started it ends, so that this thread stays until then.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()
@@ -141,7 +141,7 @@ func (in *instance) start() (*process, error) {
 	return p, nil
 }
 
-// follow reads documents until fio is gone. It stops fio when ctx ends or fio takes longer than its jobs may.
+// follow reads documents until fio has ended. It stops fio when ctx ends or when fio exceeds the time bound of its jobs.
 func (in *instance) follow(ctx context.Context, p *process, out *recorder) error {
 	stop := &stopper{process: p.cmd.Process, grace: in.grace}
 	defer stop.end()
@@ -203,7 +203,7 @@ func intervalOf(w load.Workload) time.Duration {
 	return intervalUsual
 }
 
-// stopper ends a process: SIGINT, and SIGKILL when that did not help in time. One goroutine uses it.
+// stopper ends a process: with SIGINT, and with SIGKILL if it has not ended in time. Only one goroutine uses it.
 type stopper struct {
 	process *os.Process
 	grace   time.Duration

@@ -10,7 +10,7 @@ import (
 	"github.com/braggdev/bragg/internal/stat"
 )
 
-// document is what we read of one status document of fio. All counts are cumulative.
+// document has the fields that are read from one status document of fio. All counts are cumulative.
 type document struct {
 	TimestampMillis int64   `json:"timestamp_ms"`
 	Groups          []entry `json:"jobs"`
@@ -32,7 +32,7 @@ func (e *entry) directions() [interval.DirectionCount]*direction {
 
 type direction struct {
 	Bytes         uint64  `json:"io_bytes"`
-	Operations    uint64  `json:"total_ios"` // failed ones too
+	Operations    uint64  `json:"total_ios"` // including failed ones
 	RuntimeMillis int64   `json:"runtime"`
 	Clat          latency `json:"clat_ns"`
 }
@@ -45,14 +45,14 @@ type latency struct {
 	Bins map[uint64]uint64 `json:"bins"` // middle of the bucket in ns → count
 }
 
-// Bounds of what fio may print.
+// Bounds of fio's output.
 const (
 	documentBytesMax = 64 << 20
 	lineBytesMax     = 4 << 20
 )
 
-// readDocuments cuts fio's output into documents and calls found for each; lines outside of them go to other. It
-// returns at the end of the output, which it always reads to the end, so that fio never waits for a reader.
+// readDocuments splits fio's output into documents and calls found for each; lines outside of them go to other. It always
+// reads to the end of the output, so that fio never waits for a reader.
 func readDocuments(r io.Reader, found func(document), other func(line string)) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 64<<10), lineBytesMax)
@@ -90,7 +90,7 @@ func readDocuments(r io.Reader, found func(document), other func(line string)) e
 	return nil
 }
 
-// counts are the cumulative counts of one direction of one group, at the last document.
+// counts are the cumulative counts of one direction of one group, as of the last document.
 type counts struct {
 	operations, bytes, errors uint64
 	nanos                     float64
@@ -108,7 +108,7 @@ func newMeter(groups []group) *meter {
 	return &meter{groups: groups, last: make([][interval.DirectionCount]counts, len(groups))}
 }
 
-// take returns what happened since the document before: traffic by direction and by device.
+// take returns the difference to the previous document: traffic by direction and by device.
 func (m *meter) take(d document) interval.Interval {
 	iv := interval.Interval{Devices: map[string]interval.DeviceTraffic{}}
 	for i := range min(len(d.Groups), len(m.groups)) {
@@ -127,12 +127,12 @@ func (m *meter) take(d document) interval.Interval {
 }
 
 // failures returns the failed operations by direction. fio counts the errors of a group in one number. A failed operation
-// is in total_ios but has no latency, which reveals the direction. Without latencies, all errors count for the first
-// active direction.
+// is in total_ios but has no latency, which reveals the direction. Without latencies, all errors count for the first active
+// direction.
 func failures(e *entry, untimed bool) (failed [interval.DirectionCount]uint64) {
 	left := e.TotalErr
 	if left == 0 && e.Error != 0 {
-		left = 1 // without continue_on_error fio counts nothing and stops
+		left = 1 // without continue_on_error fio does not count errors and stops
 	}
 	for d, now := range e.directions() {
 		n := now.Operations
@@ -156,7 +156,7 @@ func errorClass(e *entry) string {
 	return "error"
 }
 
-// advance replaces c by the cumulative counts of now and returns the difference. Counters that fell were started again.
+// advance replaces c by the cumulative counts of now and returns the difference. Counters that decreased were restarted.
 func (c *counts) advance(now *direction, failed uint64, class string, untimed bool) (t interval.Traffic, nanos uint64) {
 	if now.Operations < c.operations || now.Bytes < c.bytes {
 		*c = counts{}
@@ -170,7 +170,7 @@ func (c *counts) advance(now *direction, failed uint64, class string, untimed bo
 		all := now.Operations - c.operations
 		t.Operations = all - min(all, t.ErrorCount())
 	} else if h := c.histogram(&now.Clat); h.Count() > 0 {
-		// An operation is counted when its latency is there, which may be one document later than its bytes.
+		// An operation counts when its latency is available, which may be one document later than its bytes.
 		t.Service, t.Operations = h, h.Count()
 	}
 	nanos = uint64(max(0, total-c.nanos))
@@ -181,7 +181,7 @@ func (c *counts) advance(now *direction, failed uint64, class string, untimed bo
 	return t, nanos
 }
 
-// lastBucketNanos is where fio's last bucket begins; it takes everything above too.
+// lastBucketNanos is the start of fio's last bucket, which includes all larger values.
 const lastBucketNanos = 17_045_651_456
 
 // histogram returns the values recorded since c. Where the smallest or the largest value of all changed, one of the
