@@ -16,14 +16,14 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// Client is the controller's half over one connection. Its methods may be called from several goroutines. VMs go on when it
-// is closed.
+// Client is the controller's half of one connection. Its methods may be called from several goroutines. VMs keep running
+// after Close.
 type Client struct {
 	*rpc.Client
 	place Place
 }
 
-// silenceMax is how long the other end may be silent before a connection is given up.
+// silenceMax is how long the other end may be silent before the connection is closed.
 const silenceMax = 30 * time.Second
 
 // Connect starts ssh and the program on a host.
@@ -35,7 +35,7 @@ func Connect(ctx context.Context, h sshlink.Host, r *sshlink.Remote, place Place
 	return &Client{c, place}, nil
 }
 
-// Call asks for one operation and waits for the answer. When ctx ends first, the host gives the operation up.
+// Call requests one operation and waits for the answer. If ctx ends first, the host cancels the operation.
 func (c *Client) Call(ctx context.Context, r Request) (Reply, error) {
 	stream, err := c.ask(ctx, r)
 	if err != nil {
@@ -45,10 +45,11 @@ func (c *Client) Call(ctx context.Context, r Request) (Reply, error) {
 	return answer(ctx, stream)
 }
 
-// codeStopped marks a target.StoppedError on its way.
+// codeStopped marks a target.StoppedError in a reply.
 const codeStopped = "vm-stopped"
 
-// Dial connects to the agent of a VM; a target.StoppedError where the host says that it has ended. Closing the connection ends nothing but itself.
+// Dial connects to the agent of a VM; it returns a target.StoppedError if the host reports that it has ended. Closing the
+// connection does not end the agent.
 func (c *Client) Dial(ctx context.Context, tag target.Tag, vm target.VM) (net.Conn, error) {
 	stream, err := c.ask(ctx, Request{Operation: OpDial, Tag: tag, VMs: []target.VM{vm}})
 	if err != nil {
@@ -65,8 +66,8 @@ func (c *Client) Dial(ctx context.Context, tag target.Tag, vm target.VM) (net.Co
 	return stream, stream.SetDeadline(time.Time{})
 }
 
-// DiskCopy is the data of a disk of From, on its way to the same disk of To on another host. To is powered off and its disk
-// at least as large.
+// DiskCopy is a copy of a disk of From to the same disk of To on another host. To is powered off and its disk at least as
+// large.
 type DiskCopy struct {
 	Tag      target.Tag
 	From, To target.VM
@@ -96,8 +97,8 @@ func (c *Client) Copy(ctx context.Context, d DiskCopy) error {
 	return carry(ctx, in, out)
 }
 
-// carry copies in to out and returns the final reply of the host. That may arrive long before the end, for example when the
-// disk there is full: then the host stops reading, and the copy ends with the host's reason.
+// carry copies in to out and returns the final reply of the host. That may arrive long before the end, for example if the
+// disk there is full: then the host stops reading, and the copy ends with the host's error.
 func carry(ctx context.Context, in, out net.Conn) error {
 	last := make(chan error, 1)
 	go func() {
@@ -107,7 +108,7 @@ func carry(ctx context.Context, in, out net.Conn) error {
 		last <- err
 	}()
 	_, broken := io.Copy(out, in)
-	// A stream that is closed can still be read. Where the source ended early, its end tells the other host not to wait.
+	// A closed stream can still be read. If the source ended early, the close ends the wait of the other host.
 	closed := out.Close()
 	switch err := <-last; {
 	case err == nil:

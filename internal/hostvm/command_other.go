@@ -10,7 +10,7 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 )
 
-// Command says that hosts are Linux.
+// Command reports that hosts must run Linux.
 func Command(context.Context, []string, string) int {
 	fmt.Fprintln(os.Stderr, "host: only Linux hosts can run VMs as processes")
 	return diag.ExitUnavailable

@@ -19,7 +19,7 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// info describes this machine; dir is where its VMs lie, or will.
+// info describes this machine; dir is the current or future folder of its VMs.
 func (s *server) info(dir string) (*Info, error) {
 	var fs unix.Statfs_t
 	if err := unix.Statfs(filepath.Dir(dir), &fs); err != nil {
@@ -27,14 +27,14 @@ func (s *server) info(dir string) (*Info, error) {
 	}
 	i := &Info{
 		Version: s.program.Version, User: os.Getuid(), CPUs: runtime.NumCPU(), Folder: dir,
-		// As df counts: blocks reserved for root are neither free nor used, and no part of the total.
+		// As df counts: blocks reserved for root are neither free nor used, and not part of the total.
 		FreeBytes: int64(fs.Bavail) * fs.Bsize, TotalBytes: int64(fs.Blocks-fs.Bfree+fs.Bavail) * fs.Bsize,
 		Boot: text("/proc/sys/kernel/random/boot_id"), Kernel: text("/proc/sys/kernel/osrelease"),
 		UUID: text("/sys/class/dmi/id/product_uuid"), Serial: text("/sys/class/dmi/id/product_serial"),
 	}
 	var folder unix.Stat_t
 	if unix.Stat(filepath.Dir(dir), &folder) == nil {
-		i.Device = uint64(folder.Dev) //nolint:unconvert // of another width on other platforms
+		i.Device = uint64(folder.Dev) //nolint:unconvert // has another width on other platforms
 	}
 	i.Hostname, _ = os.Hostname()
 	i.Network, _ = os.Readlink("/proc/self/ns/net")
@@ -46,7 +46,7 @@ func (s *server) info(dir string) (*Info, error) {
 	return i, nil
 }
 
-// text returns the only line of a small file of the system, "" where it cannot be read.
+// text returns the only line of a small system file, "" if it cannot be read.
 func text(path string) string {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -68,7 +68,7 @@ func fsName(number int64) string {
 	return fmt.Sprintf("type 0x%x", number)
 }
 
-// meter reads how busy this machine is, as averages since it was read before.
+// meter measures the use of this machine, as averages since the previous reading.
 type meter struct {
 	node string
 
@@ -80,10 +80,10 @@ type meter struct {
 type reading struct {
 	at             time.Time
 	busy, total    float64 // CPU seconds
-	received, sent float64 // bytes, of the interfaces that lead out of the machine
+	received, sent float64 // bytes, of the interfaces to the outside
 }
 
-// newMeter begins to count. Where the system cannot be read, the first sample says so.
+// newMeter begins to count. If the system cannot be read, the first sample reports the error.
 func newMeter(node string) *meter {
 	m := &meter{node: node}
 	if fs, err := procfs.NewDefaultFS(); err == nil {
@@ -111,9 +111,9 @@ func read(fs procfs.FS) (*reading, error) {
 	return r, nil
 }
 
-// outward returns the interfaces over which data enters and leaves a machine: those of hardware. Bonds, bridges, VLANs and
-// the ends of tunnels carry the same bytes once more, and a virtual function has its part in those of its port. Without a
-// port, as in a container, they are all but the loopback. sys is the directory in which the system describes interfaces.
+// outward returns the interfaces through which data enters and leaves a machine: those of hardware. Bonds, bridges, VLANs
+// and tunnels carry the same bytes once more, and a virtual function is included in its port. Without a port, as in a
+// container, they are all except the loopback. sys is the directory in which the system describes interfaces.
 func outward(sys string, names []string) []string {
 	var hardware, others []string
 	for _, name := range names {
@@ -132,8 +132,7 @@ func outward(sys string, names []string) []string {
 	return others
 }
 
-// sample returns what cluster metrics want of a node, as averages since it was called before; nothing when that is the
-// same moment.
+// sample returns the cluster metrics of a node, as averages since the previous call; nothing if no time has passed.
 func (m *meter) sample() ([]target.NodeSample, error) {
 	fs, err := procfs.NewDefaultFS()
 	if err != nil {
@@ -166,10 +165,10 @@ func (m *meter) sample() ([]target.NodeSample, error) {
 	return samples, nil
 }
 
-// rate is in KiB per second. An interface that went away took its counter along.
+// rate is in KiB per second. When an interface disappears, its counter does too.
 func rate(before, now, seconds float64) float64 { return max(0, now-before) / seconds / 1024 }
 
-// megahertz returns the clock rates of all CPUs together, as far as the system tells them.
+// megahertz returns the sum of the clock rates of all CPUs that the system reports.
 func megahertz(fs procfs.FS) float64 {
 	infos, err := fs.CPUInfo()
 	if err != nil {

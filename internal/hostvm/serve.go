@@ -23,22 +23,22 @@ import (
 	"github.com/braggdev/bragg/internal/target/local"
 )
 
-// Program is what the surrounding program gives to Serve.
+// Program has what Serve needs from its process.
 type Program struct {
 	Version   string
-	Arguments []string // behind the verb
+	Arguments []string // after the verb
 	In        io.Reader
 	Out       io.Writer
 	Errors    io.Writer
-	// AgentCommand starts the agent's program on this machine; its configuration is appended. It must work when the
-	// file of this program is gone.
+	// AgentCommand starts the agent's program on this machine; its configuration is appended. It must work after the file
+	// of this program was removed.
 	AgentCommand []string
 }
 
-// Serve serves one connection over In and Out until that ends, and returns the exit code. VMs go on.
+// Serve serves one connection over In and Out until that ends, and returns the exit code. VMs keep running.
 func Serve(ctx context.Context, p Program) int {
 	if len(p.Arguments) == 1 && p.Arguments[0] == sshlink.Check {
-		return diag.ExitPass // that it could be started was the question
+		return diag.ExitPass // the check was only whether it can be started
 	}
 	signal.Ignore(syscall.SIGPIPE, syscall.SIGHUP)
 	if len(p.Arguments) == 2 && p.Arguments[0] == keepLease {
@@ -59,7 +59,7 @@ func Serve(ctx context.Context, p Program) int {
 	return diag.ExitPass
 }
 
-// server is one connection's half on the host.
+// server is the host's half of one connection.
 type server struct {
 	program Program
 
@@ -89,7 +89,7 @@ func (s *server) serve(ctx context.Context, request []byte, stream net.Conn) {
 		s.move(ctx, stream, r)
 		return
 	}
-	// The controller closes the stream when it does not want the answer any more.
+	// The controller closes the stream when it no longer wants the answer.
 	go func() {
 		_, _ = stream.Read(make([]byte, 1))
 		cancel()
@@ -163,7 +163,7 @@ func (s *server) do(ctx context.Context, r Request) (Reply, error) {
 	return reply, err
 }
 
-// dial makes the stream the connection to an agent.
+// dial connects the stream with an agent.
 func (s *server) dial(ctx context.Context, stream net.Conn, r Request) {
 	conn, err := s.connect(ctx, r)
 	if err != nil {
@@ -211,7 +211,7 @@ func (s *server) move(ctx context.Context, stream net.Conn, r Request) {
 		return
 	}
 	if r.Operation == OpExport {
-		// Without the last piece the other end knows that the copy is not whole.
+		// Without the last piece, the other end knows that the copy is incomplete.
 		_ = t.ExportDisk(ctx, r.Tag, r.VMs[0], r.Disk, stream)
 		return
 	}
@@ -222,7 +222,7 @@ func (s *server) move(ctx context.Context, stream net.Conn, r Request) {
 	_ = rpc.WriteLine(stream, reply)
 }
 
-// open opens the folder for VMs in a place. It makes nothing.
+// open opens the folder for VMs in a place. It creates nothing.
 func (s *server) open(p Place) (*local.Target, string, error) {
 	dir, err := folderIn(p.Folder, p.NodeID)
 	if err != nil {
@@ -248,8 +248,8 @@ func (s *server) open(p Place) (*local.Target, string, error) {
 
 const folderDefault = "/var/tmp"
 
-// folderIn returns our folder in one of the host's. Others can write to some of these: what lies there under our name and
-// is not ours alone is refused.
+// folderIn returns Bragg's folder in a folder of the host. Others can write to some of these folders: an existing folder of
+// that name is refused unless this user owns it and only this user has access.
 func folderIn(parent, node string) (string, error) {
 	if parent == "" {
 		parent = folderDefault
@@ -268,7 +268,7 @@ func folderIn(parent, node string) (string, error) {
 	} else if !info.IsDir() {
 		return refuse("not a directory")
 	}
-	// The node is part of the name: hosts may share a file system, and one machine may be several nodes.
+	// The node is part of the name: hosts may share a file system, and one machine may have several nodes.
 	dir := filepath.Join(parent, fmt.Sprintf("bragg-%d-%x", os.Getuid(), sha256.Sum256([]byte(node)))[:len("bragg-")+24])
 	info, err := os.Lstat(dir)
 	switch {

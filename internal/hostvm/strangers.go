@@ -13,7 +13,7 @@ import (
 	"github.com/braggdev/bragg/internal/target/local"
 )
 
-// hypervisors are name prefixes of processes that are VMs. The kernel keeps 15 letters of a name.
+// hypervisors are name prefixes of processes that are VMs. The kernel keeps 15 characters of a name.
 var hypervisors = []string{"qemu-", "kvm", "cloud-hyperviso", "firecracker", "VBoxHeadless", "VirtualBoxVM", "vmware-vmx", "crosvm", "bhyve"}
 
 // strangersMax bounds how many are named, othersMax how many are listed.
@@ -40,7 +40,7 @@ func strangers(tag target.Tag) ([]string, error) {
 	return found, nil
 }
 
-// withHypervisors adds the processes of hypervisors to what else is on this host.
+// withHypervisors adds the processes of hypervisors to the other objects on this host.
 func withHypervisors(others []target.Other) ([]target.Other, error) {
 	found, err := hypervisorProcesses()
 	for _, name := range found {

@@ -16,24 +16,24 @@ import (
 	"github.com/braggdev/bragg/internal/textio"
 )
 
-// controller is one run. Its goroutine owns all but the sessions.
+// controller is one run. Its goroutine owns everything except the sessions.
 type controller struct {
 	options  *Options
 	members  []*member
 	events   chan event
 	readers  sync.WaitGroup
-	phase    int // that runs, -1 before the first
+	phase    int // the current one, -1 before the first
 	begun    time.Time
 	stopping bool
 }
 
-// member is what the controller knows of one host.
+// member is the controller's state of one host.
 type member struct {
 	host    sshlink.Host
-	session *session // nil where it was never reached
+	session *session // nil if it was never reached
 	jobs    []fiojob.Job
 	own     map[string][]syntax.Option
-	ready   int // phases that were prepared
+	ready   int // prepared phases
 	over    bool
 	err     error
 	nominal []int64 // start of each phase on the axis of the run
@@ -43,7 +43,7 @@ type member struct {
 	error   time.Duration // of the clock
 }
 
-// event is what a session has to tell; a nil message is its end.
+// event is a message of a session; a nil message is the session's end.
 type event struct {
 	member  *member
 	message *message
@@ -51,8 +51,8 @@ type event struct {
 }
 
 // Run runs jobs on hosts and reports. All hosts are connected and prepared before any load starts, and each phase (the jobs
-// between two stonewalls) starts on all hosts at the same moment. An error means that nothing was run. A host that is lost
-// later has its error and its results so far in the report; the others continue. A cancelled ctx ends all jobs early.
+// between two stonewalls) starts on all hosts at the same time. An error means that no job ran. A host that is lost later
+// has its error and its results so far in the report; the others continue. A cancelled ctx ends all jobs early.
 func Run(ctx context.Context, o Options) (*fioreport.Clients, error) {
 	c := &controller{options: &o, events: make(chan event), phase: -1}
 	for _, h := range o.Hosts {
@@ -75,7 +75,7 @@ func Run(ctx context.Context, o Options) (*fioreport.Clients, error) {
 	return c.report(true), nil
 }
 
-// connect reaches all hosts at the same time.
+// connect connects to all hosts concurrently.
 func (c *controller) connect(ctx context.Context) {
 	builds := &sshlink.Builds{Path: c.options.buildFor}
 	var wait sync.WaitGroup
@@ -88,7 +88,7 @@ func (c *controller) connect(ctx context.Context) {
 	}
 }
 
-// gate lets the run go on where every host is well, or one is and the others may be missing.
+// gate lets the run continue if all hosts are usable, or if one is and the others may be missing.
 func (c *controller) gate(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -119,11 +119,11 @@ func (c *controller) close() {
 		c.readers.Wait()
 		close(c.events)
 	}()
-	for range c.events { // readers must not wait
+	for range c.events { // readers must not block
 	}
 }
 
-// warnOfTwins says when two names are of one machine.
+// warnOfTwins warns if two names refer to the same machine.
 func (c *controller) warnOfTwins() {
 	first := map[string]*member{}
 	for _, m := range c.live() {
@@ -136,10 +136,10 @@ func (c *controller) warnOfTwins() {
 	}
 }
 
-// lateMax is how late a host may begin before it is worth a warning: a hundredth of a short run.
+// lateMax is the start skew of a host above which a warning is reported: a hundredth of a short run.
 const lateMax = 50 * time.Millisecond
 
-// warnOfLate says which hosts did not begin with the others.
+// warnOfLate reports hosts that began later than the others.
 func (c *controller) warnOfLate() {
 	for _, m := range c.members {
 		if late := m.late(); late > lateMax+m.error {
@@ -148,7 +148,7 @@ func (c *controller) warnOfLate() {
 	}
 }
 
-// live returns the members that take part.
+// live returns the members that still take part.
 func (c *controller) live() []*member {
 	var out []*member
 	for _, m := range c.members {
@@ -159,7 +159,7 @@ func (c *controller) live() []*member {
 	return out
 }
 
-// order tells every host its jobs and begins to listen to it.
+// order sends every host its jobs and starts receiving its messages.
 func (c *controller) order(ctx context.Context) {
 	for i, m := range c.members {
 		if m.over {
@@ -189,7 +189,7 @@ func (c *controller) order(ctx context.Context) {
 	}
 }
 
-// follow listens until all hosts have ended.
+// follow receives messages until all hosts have ended.
 func (c *controller) follow(ctx context.Context) error {
 	var tick <-chan time.Time
 	if c.options.Watch != nil && c.options.WatchEvery > 0 {
@@ -238,7 +238,7 @@ func (c *controller) follow(ctx context.Context) error {
 	return c.gate(ctx)
 }
 
-// take notes one event.
+// take handles one event.
 func (c *controller) take(e event) {
 	m := e.member
 	if m.over {
@@ -297,7 +297,7 @@ func (m *member) takeReport(r *fioreport.Report) {
 	m.report = r
 }
 
-// advance starts the next phase once all that take part are prepared for it.
+// advance starts the next phase once all remaining hosts are prepared for it.
 func (c *controller) advance(ctx context.Context) error {
 	next := c.phase + 1
 	for _, m := range c.live() {
@@ -326,11 +326,11 @@ func (c *controller) advance(ctx context.Context) error {
 	return nil
 }
 
-// startAhead is how long before the common start hosts must receive it: a host may still be busy with files that it has just
-// laid out.
+// startAhead is how long before the common start hosts must receive it: a host may still be busy with files that it has
+// just laid out.
 const startAhead = 100 * time.Millisecond
 
-// start agrees with hosts on the moment at which they start a phase.
+// start agrees with hosts on the start time of a phase.
 func (c *controller) start(ctx context.Context, hosts []*member) {
 	// Clocks are compared now: laying out files may have taken hours, in which they drift apart.
 	var wait sync.WaitGroup
@@ -363,7 +363,7 @@ func (c *controller) say(format string, args ...any) {
 	}
 }
 
-// report puts together what hosts have reported.
+// report combines what hosts have reported.
 func (c *controller) report(done bool) *fioreport.Clients {
 	out := fioreport.Clients{Done: done, Started: c.begun, Elapsed: max(0, time.Since(c.begun)), Period: c.options.Jobs.Sample}
 	for _, m := range c.members {
@@ -379,8 +379,8 @@ func (c *controller) report(done bool) *fioreport.Clients {
 	return &out
 }
 
-// late is how long after its moment the first thread of a phase began, in the worst phase. The moment of the first phase
-// lies iojob.StartDelay behind the zero of the host's axis.
+// late is the time from the planned start of a phase to the start of its first thread, in the worst phase. The first phase
+// is planned iojob.StartDelay after the zero of the host's axis.
 func (m *member) late() time.Duration {
 	if m.report == nil {
 		return 0

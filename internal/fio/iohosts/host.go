@@ -10,11 +10,11 @@ import (
 	"github.com/braggdev/bragg/internal/sshlink"
 )
 
-// hostsMax bounds how many hosts one run has: each has a process of ssh here.
+// hostsMax bounds the number of hosts of one run: each has an ssh process on this machine.
 const hostsMax = 256
 
-// ParseHosts reads values of --hosts: [user@]host[:port] with commas between them, and @FILE for a file with one or more a
-// line, where # begins a comment. read returns the text of a file.
+// ParseHosts reads values of --hosts: [user@]host[:port] with commas between them, and @FILE for a file with one or more
+// per line, where # begins a comment. read returns the text of a file.
 func ParseHosts(list []string, read func(name string) (string, error)) ([]sshlink.Host, error) {
 	var hosts []sshlink.Host
 	var wrong diag.List
@@ -83,7 +83,7 @@ func usage(message, hint string) error {
 	return &diag.Error{Code: "usage", Message: message, Hint: hint, Exit: diag.ExitUsage}
 }
 
-// fileName is a host's name as a part of the name of a file.
+// fileName returns a host's name in a form for file names.
 func fileName(h sshlink.Host) string {
 	name := h.Address
 	if h.Port != 0 {

@@ -1,14 +1,14 @@
-// Package iohosts runs job files on several hosts at once, and makes one report of what they did.
+// Package iohosts runs job files on several hosts at the same time, and combines their results in one report.
 //
 //	hosts ──ssh──▶ bragg on each ──▶ clocks compared ──▶ jobs prepared everywhere ──▶ one start ──▶ reports ──▶ Clients
 //
-// The controller (Run) has package rpc start the system's ssh for each host, find this very build there or send it, and carry
-// requests and messages over ssh's standard input and output; no port is opened and nothing stays behind. The host's half (Serve)
-// is package iojob with a start that the controller names. When the connection ends, so does the load.
+// The controller (Run) uses package rpc to start the system's ssh for each host, find this very build there or send it, and
+// exchange requests and messages over ssh's standard input and output; no port is opened and no files stay behind. The
+// host's half (Serve) is package iojob with a start time from the controller. The load ends with the connection.
 //
-// What to read: controller.go is the course of a run, serve.go the host's half; session.go one connection, message.go what is
-// said. Agents have another protocol; docs/decisions/0015-bragg-io-on-hosts.md says why. How clocks are compared is in package
-// clock. It renders nothing: see fioreport.Clients.
+// Where to start reading: controller.go is the course of a run, serve.go the host's half, session.go one connection,
+// message.go the messages. Agents have another protocol; docs/decisions/0015-bragg-io-on-hosts.md has the reasons. Package
+// clock compares clocks. This package prints no reports: see fioreport.Clients.
 package iohosts
 
 import (
@@ -25,32 +25,32 @@ import (
 	"github.com/braggdev/bragg/internal/sshlink"
 )
 
-// Options say how to run jobs on hosts.
+// Options define how to run jobs on hosts.
 type Options struct {
 	Hosts []sshlink.Host
 	Jobs  Jobs
-	// SSHOptions are handed to ssh with -o: "IdentityFile=…", "ProxyJump=…".
+	// SSHOptions are passed to ssh with -o: "IdentityFile=…", "ProxyJump=…".
 	SSHOptions []string
-	// Folder on the hosts is where the program is copied to; "" is their temporary one.
+	// Folder is where the program is copied to on the hosts; "" is their temporary folder.
 	Folder string
 	// Keep leaves the copy in the user's cache folder on the hosts, for the next run.
 	Keep bool
-	// WithoutFailed goes on without hosts that cannot be reached or prepared.
+	// WithoutFailed continues without hosts that cannot be reached or prepared.
 	WithoutFailed bool
-	// Silence is how long a host may be silent before it is given up; 0 is a minute.
+	// Silence is how long a host may be silent before it counts as lost; 0 is a minute.
 	Silence time.Duration
 
 	Version    string // of this program
-	Executable string // this program, for hosts of its own platform; for others a build that lies beside it
+	Executable string // this program, for hosts of its own platform; for others, a build in the same folder
 
-	// Say receives what happens on the way; may be nil.
+	// Say receives progress messages; may be nil.
 	Say func(text string)
 	// Watch receives the current report every WatchEvery; may be nil.
 	Watch      func(c *fioreport.Clients)
 	WatchEvery time.Duration
 }
 
-// buildFor returns where the build for hosts of a platform lies.
+// buildFor returns the path of the build for hosts of a platform.
 func (o *Options) buildFor(platform string) (string, error) {
 	if platform == runtime.GOOS+"/"+runtime.GOARCH {
 		return o.Executable, nil

@@ -13,8 +13,8 @@ import (
 	"github.com/braggdev/bragg/internal/sshlink"
 )
 
-// Jobs is what all hosts run: the texts of the job files, with the controller's environment that they refer to. Every host
-// parses them itself, with its own files and devices.
+// Jobs is what all hosts run: the texts of the job files, with the environment of the controller that they refer to. Every
+// host parses them itself, with its own files and devices.
 type Jobs struct {
 	Inputs   []fiojob.Input
 	Reading  syntax.Reading
@@ -24,19 +24,19 @@ type Jobs struct {
 
 	Backend string
 	Sample  time.Duration
-	// DropAfter is how late operations of a rate may be before they are dropped; 0: never.
+	// DropAfter is how late operations of a rate may be before they are dropped; 0: never dropped.
 	DropAfter time.Duration
 	// ReadOnly refuses to replay logs that write.
 	ReadOnly bool
-	// Devices may be written to, each on the hosts that it names.
+	// Devices may be written to, each on the host that it names.
 	Devices []Device
-	// SameSeed lets all hosts do the same operations with the same content.
+	// SameSeed makes all hosts do the same operations with the same content.
 	SameSeed bool
 }
 
-// Device is a block device that may be written to, and what was said to prove it.
+// Device is a block device that may be written to, and the consent that identifies it.
 type Device struct {
-	Host    string // as named behind --hosts; "": on all
+	Host    string // as given in --hosts; "": on all hosts
 	Path    string
 	Consent blockdev.Consent
 }
@@ -50,12 +50,12 @@ type Surroundings struct {
 
 // Variables that differ between hosts.
 const (
-	variableHost   = "BRAGG_HOST"        // its name, as a part of file names
+	variableHost   = "BRAGG_HOST"        // its name, in a form for file names
 	variableNumber = "BRAGG_HOST_NUMBER" // from 0
-	variableName   = "HOSTNAME"          // what the host calls itself
+	variableName   = "HOSTNAME"          // the host's own name
 )
 
-// identity are the values of a host's own variables.
+// identity has the values of a host's own variables.
 type identity struct {
 	number   int
 	fileName string
@@ -74,7 +74,8 @@ func (i identity) lookup(name string) (string, bool) {
 	return "", false
 }
 
-// Record lets a parse of the jobs note what they ask for, for the hosts' own. It reads as the first host would.
+// Record makes a parse of the jobs record the variables and files they use, for the parse on the hosts. It parses as the
+// first host would.
 func (j *Jobs) Record(o fiojob.Options, first sshlink.Host) fiojob.Options {
 	j.Reading, j.Sections = o.Reading, o.Sections
 	j.Env, j.Files = map[string]string{}, map[string]string{}
@@ -114,7 +115,7 @@ func (j *Jobs) read(own identity, s Surroundings) (*fiojob.File, error) {
 	return file, list.Err()
 }
 
-// forHost leaves only the devices that hold on a host.
+// forHost keeps only the devices of one host.
 func (j Jobs) forHost(h sshlink.Host) Jobs {
 	var devices []Device
 	for _, d := range j.Devices {
@@ -126,7 +127,7 @@ func (j Jobs) forHost(h sshlink.Host) Jobs {
 	return j
 }
 
-// CheckDevices refuses consent that names a host which is not there.
+// CheckDevices refuses consent for a host that is not among hosts.
 func CheckDevices(devices []Device, hosts []sshlink.Host) error {
 	var names []string
 	for _, h := range hosts {
@@ -148,7 +149,7 @@ func CheckDevices(devices []Device, hosts []sshlink.Host) error {
 	return nil
 }
 
-// recordFS notes the text of files that are read.
+// recordFS records the texts of files that are read.
 type recordFS struct {
 	fs.FS
 	texts map[string]string
@@ -163,11 +164,11 @@ func (r recordFS) ReadFile(name string) ([]byte, error) {
 	return text, err
 }
 
-// Stat implements fs.StatFS, for fs.Stat in package fiojob, which looks at files before it reads them: without this, it would
-// open them, and wait for the writer of a named pipe.
+// Stat implements fs.StatFS, for fs.Stat in package fiojob, which checks files before it reads them: without it, fs.Stat
+// would open them, and wait for the writer of a named pipe.
 func (r recordFS) Stat(name string) (fs.FileInfo, error) { return fs.Stat(r.FS, name) }
 
-// textFS holds texts by the names of their files.
+// textFS holds texts by their file names.
 type textFS map[string]string
 
 func (t textFS) Open(name string) (fs.File, error) {

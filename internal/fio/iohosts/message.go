@@ -23,12 +23,12 @@ type request struct {
 	Operation string `json:"operation"`
 }
 
-// hello answers opHello: who it is, and what its clocks show.
+// hello answers opHello: the host's identity, and the time of its clocks.
 type hello struct {
 	Version  string `json:"version"`
 	Platform string `json:"platform"` // "linux/amd64"
 	Hostname string `json:"hostname"`
-	Boot     string `json:"boot"` // id of the system's start: two names of one machine have the same
+	Boot     string `json:"boot"` // boot ID of the system: two names of one machine have the same
 	Surroundings
 	UnixNanos   int64 `json:"unix_ns"`
 	UptimeNanos int64 `json:"uptime_ns"` // of the program
@@ -43,7 +43,7 @@ type message struct {
 	Progress *fioreport.Report    `json:"progress,omitempty"` // the current report; with Done the final one
 	Periods  *periods             `json:"periods,omitempty"`
 	Fault    *fioreport.WireError `json:"fault,omitempty"` // the jobs cannot be run
-	End      *struct{}            `json:"end,omitempty"`   // everything was said
+	End      *struct{}            `json:"end,omitempty"`   // no further messages
 
 	// From the controller.
 	Jobs  *order    `json:"jobs,omitempty"`
@@ -51,26 +51,26 @@ type message struct {
 	Stop  *struct{} `json:"stop,omitempty"`
 }
 
-// order is what a host shall run.
+// order is the job order for a host.
 type order struct {
 	Jobs
 	Host int    `json:"host"` // its number, for seeds
 	Name string `json:"name"` // for file names
 }
 
-// ready says that the jobs of a phase are prepared, but for the faults.
+// ready reports that the jobs of a phase are prepared, except for the faults.
 type ready struct {
 	Phase  int                    `json:"phase"`
 	Faults []*fioreport.WireError `json:"faults,omitempty"`
 }
 
-// start names the moment at which a phase starts.
+// start sets the start time of a phase.
 type start struct {
 	Phase       int   `json:"phase"`
 	UptimeNanos int64 `json:"at_uptime_ns"`
 }
 
-// periods replaces what is known of a row's periods from the given one on.
+// periods replaces a row's periods from the given one on.
 type periods struct {
 	Row  int                `json:"row"`
 	From int                `json:"from"`
@@ -85,7 +85,7 @@ const (
 	periodsOverlap = 64 // periods that may still change when further clones deliver theirs
 )
 
-// decode reads one line and refuses what could make a reader misbehave.
+// decode reads one line and refuses values that a reader could not handle safely.
 func decode(line []byte) (*message, error) {
 	var m message
 	if err := json.Unmarshal(line, &m); err != nil {
@@ -124,7 +124,7 @@ func decode(line []byte) (*message, error) {
 	return &m, nil
 }
 
-// next reads one message; io.EOF says that nothing follows.
+// next reads one message; io.EOF means that there are no more.
 func next(l *textio.LineReader) (*message, error) {
 	line, err := l.Next()
 	if err != nil {
@@ -133,7 +133,7 @@ func next(l *textio.LineReader) (*message, error) {
 	return decode(line)
 }
 
-// send writes a message in one piece: streams may be written to from several goroutines.
+// send writes a message in one piece: several goroutines may write to a stream.
 func send(to io.Writer, m *message) error {
 	text, err := json.Marshal(m)
 	if err != nil {

@@ -27,16 +27,16 @@ import (
 	"github.com/braggdev/bragg/internal/textio"
 )
 
-// Program is what the host's half needs of the process that it is.
+// Program has what the host's half needs from its process.
 type Program struct {
-	Arguments    []string // behind Verb
+	Arguments    []string // after Verb
 	Version      string
 	Surroundings Surroundings
 	Executable   string
 	In           io.Reader
 	Out          io.Writer
 	Errors       io.Writer
-	// Exit ends the process at once when operations hang that are no longer waited for.
+	// Exit ends the process at once if operations hang and are no longer waited for.
 	Exit func(code int)
 }
 
@@ -46,19 +46,19 @@ type server struct {
 	hostname string
 	birth    time.Time // zero of the host's clock
 	end      context.CancelFunc
-	ordered  atomic.Bool // jobs have come: one connection has one run
-	to       io.Writer   // the controller, once they have
+	ordered  atomic.Bool // jobs were received: one connection has one run
+	to       io.Writer   // the controller, once jobs were received
 	starts   chan start
 	sent     []int // periods of each row that were sent
 }
 
 // Serve is the host's half: it runs one order of the controller at the other end of its input and output, and returns the
-// exit code. When the input ends, so does the load, at once.
+// exit code. When the input ends, the load ends at once.
 func Serve(ctx context.Context, p Program) int {
 	if len(p.Arguments) == 1 && p.Arguments[0] == sshlink.Check {
-		return diag.ExitPass // that it could be started was the question
+		return diag.ExitPass // the check was only whether it can be started
 	}
-	// The controller may be gone while something is written to it; that must not end the process before it has cleaned up.
+	// A write to a controller that is gone must not end the process before it has cleaned up.
 	signal.Ignore(syscall.SIGPIPE)
 	if err := sshlink.RemoveOwn(p.Executable, p.Arguments); err != nil {
 		fmt.Fprintln(p.Errors, "bragg: remove what was copied:", err)
@@ -92,9 +92,9 @@ func (s *server) serve(ctx context.Context, text []byte, stream net.Conn) {
 	}
 }
 
-// greet says who this is and what its clocks show, and again for each further line of the controller.
+// greet sends the host's identity and the time of its clocks, and again for each further line of the controller.
 func (s *server) greet(stream io.ReadWriter) {
-	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // "" where the system does not say
+	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // "" if the system does not provide it
 	h := hello{
 		Version: s.program.Version, Platform: runtime.GOOS + "/" + runtime.GOARCH, Hostname: s.hostname, Boot: strings.TrimSpace(string(boot)),
 		Surroundings: s.program.Surroundings,
@@ -103,12 +103,12 @@ func (s *server) greet(stream io.ReadWriter) {
 	for err := error(nil); err == nil; _, err = again.Next() {
 		now := time.Now()
 		h.UnixNanos, h.UptimeNanos = now.UnixNano(), int64(now.Sub(s.birth))
-		_ = rpc.WriteLine(stream, h) // a controller that is gone is noticed by the connection
+		_ = rpc.WriteLine(stream, h) // the connection detects a lost controller
 	}
 }
 
-// run runs what is ordered over a stream until that is done, or the stream is closed: then the load ends, and the process soon
-// after, whatever hangs.
+// run runs the order over a stream until it is done or the stream is closed: then the load ends, and soon after the
+// process, even if operations hang.
 func (s *server) run(ctx context.Context, stream net.Conn) {
 	lines := textio.NewLineReader(stream, lineBytesMax)
 	m, err := next(lines)
@@ -136,7 +136,7 @@ func (s *server) run(ctx context.Context, stream net.Conn) {
 	}
 }
 
-// listen reads what the controller says until it is gone. A start that comes too often is dropped.
+// listen reads the controller's messages until it is gone. Surplus starts are dropped.
 func (s *server) listen(lines *textio.LineReader, stop func()) {
 	for {
 		m, err := next(lines)
@@ -154,7 +154,7 @@ func (s *server) listen(lines *textio.LineReader, stop func()) {
 	}
 }
 
-// jobs does what was ordered and reports it.
+// jobs runs the order and reports the results.
 func (s *server) jobs(ctx context.Context, o *order) error {
 	own := identity{number: o.Host, fileName: o.Name, hostname: s.hostname}
 	file, err := o.read(own, s.program.Surroundings)
@@ -181,7 +181,7 @@ func (s *server) jobs(ctx context.Context, o *order) error {
 	return errors.Join(err, s.report(report))
 }
 
-// openDevice checks a device on this host with what was said of it, and holds it.
+// openDevice checks a device on this host with its consent, and holds it.
 func openDevice(devices []Device, path string) (*os.File, error) {
 	var consent blockdev.Consent
 	for _, d := range devices {
@@ -193,7 +193,7 @@ func openDevice(devices []Device, path string) (*os.File, error) {
 	return f, err
 }
 
-// start says that a phase is prepared, and waits for its moment to be named.
+// start reports that a phase is prepared, and waits for its start time.
 func (s *server) start(ctx context.Context, r iojob.Ready) (time.Time, error) {
 	m := ready{Phase: r.Phase}
 	for _, fault := range r.Faults {
@@ -215,7 +215,7 @@ func (s *server) start(ctx context.Context, r iojob.Ready) (time.Time, error) {
 	}
 }
 
-// report sends a report, and before it the periods that the controller does not have.
+// report sends a report, preceded by the periods that the controller lacks.
 func (s *server) report(r *fioreport.Report) error {
 	for i := range r.Rows {
 		row := &r.Rows[i]
@@ -223,7 +223,7 @@ func (s *server) report(r *fioreport.Report) error {
 			s.sent = append(s.sent, 0)
 		}
 		if row.PeriodCount() < s.sent[i] {
-			s.sent[i] = 0 // a long run joined its periods to longer ones
+			s.sent[i] = 0 // a long run joined its periods into longer ones
 		}
 		from := max(0, s.sent[i]-periodsOverlap)
 		for from < row.PeriodCount() {
@@ -238,7 +238,7 @@ func (s *server) report(r *fioreport.Report) error {
 	return send(s.to, &message{Progress: r})
 }
 
-// phasesOf returns the phase of each job: those between two stonewalls have one.
+// phasesOf returns the phase of each job: the jobs between two stonewalls share one.
 func phasesOf(jobs []fiojob.Job) []int {
 	out := make([]int, len(jobs))
 	for i := 1; i < len(jobs); i++ {

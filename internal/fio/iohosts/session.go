@@ -20,24 +20,24 @@ import (
 // session is the connection to one host.
 type session struct {
 	client *rpc.Client
-	run    net.Conn // its stream; nil before that
+	run    net.Conn // its stream; nil before it runs
 	clock  clock.Filter
 	hello  hello
 }
 
-// Times that connections keep.
+// Timeouts of connections.
 const (
-	silenceMax   = 60 * time.Second // how long one side bears to hear nothing of the other
+	silenceMax   = 60 * time.Second // how long one side may be silent before the other gives up
 	leaveMax     = 45 * time.Second // to stop the load, wait for what is in flight, report
 	exchanges    = 8                // of one comparison of clocks
 	exchangesMax = 2 * time.Second  // for all of them
 )
 
-// Verb is the hidden verb that serves on a host. Its argument is the directory that holds only the program and is to be
-// removed, or sshlink.Check.
+// Verb is the hidden command that serves on a host. Its argument is the directory that contains only the program and must
+// be removed, or sshlink.Check.
 const Verb = "__iohost"
 
-// connect starts ssh and the program on the host, and makes sure that it is of this version. The caller must hang up.
+// connect starts ssh and the program on the host, and checks that it has this version. The caller must hang up.
 func connect(ctx context.Context, h sshlink.Host, o *Options, builds *sshlink.Builds) (*session, error) {
 	remote := &sshlink.Remote{Program: "bragg", Verb: Verb, Find: builds.Find, Folder: o.Folder, Keep: o.Keep, Options: o.SSHOptions}
 	client, err := rpc.Dial(ctx, h, remote, cmp.Or(o.Silence, silenceMax))
@@ -61,7 +61,7 @@ func connect(ctx context.Context, h sshlink.Host, o *Options, builds *sshlink.Bu
 	return s, nil
 }
 
-// greet asks the host who it is and what its clocks show, several times one after the other.
+// greet queries the host's identity and clocks, several times in sequence.
 func (s *session) greet(ctx context.Context, times int) (h hello, err error) {
 	sent := time.Now()
 	stream, err := s.client.Open(ctx, request{opHello})
@@ -89,26 +89,26 @@ func (s *session) greet(ctx context.Context, times int) (h hello, err error) {
 	}
 }
 
-// compareClocks returns the best answer about the host's clocks. That to the first greeting counts where the host is too busy to
-// answer now.
+// compareClocks returns the best answer about the host's clocks. If the host is too busy to answer now, that is the answer
+// to the first greeting.
 func (s *session) compareClocks(ctx context.Context) clock.Reading {
 	ctx, cancel := context.WithTimeout(ctx, exchangesMax)
 	defer cancel()
-	_, _ = s.greet(ctx, exchanges) // if the host is lost, the reader of its messages knows why
+	_, _ = s.greet(ctx, exchanges) // if the host is lost, the reader of its messages has the reason
 	best, _ := s.clock.Best(time.Now())
 	return best
 }
 
-// begin gives the host its jobs.
+// begin sends the host its jobs.
 func (s *session) begin(ctx context.Context, o *order) (err error) {
 	if s.run, err = s.client.Open(ctx, request{opRun}); err != nil {
 		return s.client.Why(err)
 	}
-	_ = send(s.run, &message{Jobs: o}) // what follows sees why it fails
+	_ = send(s.run, &message{Jobs: o}) // the following calls see why it fails
 	return nil
 }
 
-// follow hands on what the host says until it has ended. A host that is given up ends its load.
+// follow passes on the host's messages until it has ended. A host that is given up ends its load.
 func (s *session) follow(hand func(*message)) error {
 	defer s.run.Close()
 	lines := textio.NewLineReader(s.run, lineBytesMax)
@@ -124,7 +124,7 @@ func (s *session) follow(hand func(*message)) error {
 	}
 }
 
-// hangUp ends the connection. A host that was given jobs may end its load and remove what is half done first.
+// hangUp ends the connection. A host with jobs may first end its load and remove incomplete files.
 func (s *session) hangUp() {
 	if s.run != nil {
 		_ = s.run.Close()

@@ -184,8 +184,8 @@ func (c *counts) advance(now *direction, failed uint64, class string, untimed bo
 // lastBucketNanos is the start of fio's last bucket, which includes all larger values.
 const lastBucketNanos = 17_045_651_456
 
-// histogram returns the values recorded since c. Where the smallest or the largest value of all changed, one of the
-// values is known exactly, so that both are exact for a whole run.
+// histogram returns the values recorded since c. If the smallest or the largest value of all changed, one of the values is
+// known exactly, so that both are exact for a whole run.
 func (c *counts) histogram(now *latency) *stat.Histogram {
 	h := &stat.Histogram{}
 	fresh := make([]uint64, 0, len(now.Bins))
