@@ -1,13 +1,13 @@
-// Package clock estimates the offset of another machine's clock to ours, the error of that estimate, and how far ahead a
-// common start has to be agreed. It measures nothing itself: the caller that queried the other machine passes the times of
-// question and answer.
+// Package clock estimates the offset of another machine's clock to the local one, the error of that estimate, and how far
+// ahead a common start has to be announced. It measures nothing itself: the caller that queried the other machine passes
+// the times of request and answer.
 //
 //	question and answer ──Filter.Add──▶ Reading ──▶ Reading.There(t): what the other clock shows at t
 //
-// The other clock counts nanoseconds on a monotonic clock from some start of its own, so that a step of a wall clock moves
-// nothing. The answer was its time at some moment between question and answer, so the midpoint is wrong by at most half the
-// round trip, plus the drift since. The answer with the smallest total error counts (after the clock filter of the Network
-// Time Protocol, D. Mills and others, RFC 5905, section 10).
+// The other clock counts nanoseconds on a monotonic clock from an arbitrary start, so that steps of a wall clock have no
+// effect. The answer was its time at some point between request and answer, so that the midpoint is wrong by at most half
+// the round trip, plus the drift since. The answer with the smallest total error is used (after the clock filter of the
+// Network Time Protocol, D. Mills and others, RFC 5905, section 10).
 package clock
 
 import (
@@ -15,23 +15,23 @@ import (
 	"time"
 )
 
-// driftMax is how fast two clocks may drift apart: 100 µs in a second. Oscillators of computers keep within that.
+// driftMax is how fast two clocks may drift apart: 100 µs per second. Computer oscillators are within that.
 const driftMax = 100e-6
 
 const ageMax = 30 * time.Second
 
 // Reading is one answer.
 type Reading struct {
-	At        time.Time     // here, in the middle of the trip
-	Trip      time.Duration // there and back
-	MonoNanos int64         // what the other clock showed
-	Offset    time.Duration // of the other wall clock against ours
+	At        time.Time     // local time, in the middle of the round trip
+	Trip      time.Duration // round trip
+	MonoNanos int64         // of the other clock
+	Offset    time.Duration // of the other wall clock to the local one
 }
 
-// There returns what the other clock shows at t.
+// There returns the time of the other clock at t.
 func (r Reading) There(t time.Time) int64 { return r.MonoNanos + int64(t.Sub(r.At)) }
 
-// Uncertainty is how wrong There and Offset can be for a moment.
+// Uncertainty is the maximum error of There and Offset at time t.
 func (r Reading) Uncertainty(t time.Time) time.Duration {
 	return r.Trip/2 + time.Duration(driftMax*float64(t.Sub(r.At).Abs()))
 }
@@ -39,10 +39,10 @@ func (r Reading) Uncertainty(t time.Time) time.Duration {
 // Filter keeps the answers of the last half minute. It may be used from several goroutines.
 type Filter struct {
 	mu       sync.Mutex
-	readings []Reading // in order
+	readings []Reading // in order of time
 }
 
-// Add takes an answer: at some moment between sent and received the other clocks showed monoNanos and, in nanoseconds since
+// Add adds an answer: at some time between sent and received the other clocks showed monoNanos and, in nanoseconds since
 // 1970, wallNanos.
 func (f *Filter) Add(sent, received time.Time, monoNanos, wallNanos int64) Reading {
 	trip := received.Sub(sent)
@@ -59,7 +59,7 @@ func (f *Filter) Add(sent, received time.Time, monoNanos, wallNanos int64) Readi
 	return r
 }
 
-// Best returns the answer that is the least wrong now; false where there is none.
+// Best returns the answer with the smallest error now; false if there is none.
 func (f *Filter) Best(now time.Time) (Reading, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -75,7 +75,7 @@ func (f *Filter) Best(now time.Time) (Reading, bool) {
 	return best, true
 }
 
-// Forget drops all answers: they were of a clock that is gone.
+// Forget drops all answers: their clock no longer exists.
 func (f *Filter) Forget() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

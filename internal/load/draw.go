@@ -2,9 +2,9 @@ package load
 
 import "math/bits"
 
-// Random numbers of the program's load are counter-based: the n-th draw of a key is a pure function of key and n, so
-// that any operation can be computed again without the ones before it, and two keys never share a sequence. The
-// function is SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014).
+// Random numbers of the program's load are counter-based: the n-th draw of a key is a pure function of key and n, so that
+// any operation can be computed again without the ones before it, and two keys never share a sequence. The function is
+// SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014).
 
 const goldenGamma = 0x9e3779b97f4a7c15
 

@@ -2,17 +2,17 @@ package load
 
 import "slices"
 
-// Kind is the registration of a generator: its properties that programs need in addition to its code.
+// Kind is the registration of a generator: the properties that programs need in addition to its code.
 type Kind struct {
-	Name      string // as scenarios and --engine name it
+	Name      string // as in scenarios and --engine
 	Summary   string // one line
 	Generator Generator
 	// JobFiles: its configuration is a fio job file, whose extents it scales for a rehearsal and whose rates it scales by
-	// OptionRateScale. A run has one generator of this kind, so that its numbers can be compared, and the first in a list
-	// drives workloads that name none.
+	// OptionRateScale. A run uses only one generator of this kind, so that its numbers can be compared, and the first in a
+	// list drives workloads without a generator.
 	JobFiles bool
 	// Simulation replaces the generator on VMs that exist in memory only, where the machine must not be touched. Nil: the
-	// generator itself touches nothing, and runs there too.
+	// generator itself does no I/O, and runs there too.
 	Simulation Generator
 }
 
@@ -34,7 +34,7 @@ func (k Kinds) RunsJobFiles(name string) bool {
 	return ok && kind.JobFiles
 }
 
-// Default is the name of the generator of workloads that name none, "" where no generator runs job files.
+// Default is the name of the generator for workloads without one, "" if no generator runs job files.
 func (k Kinds) Default() string {
 	for _, kind := range k.OfJobFiles() {
 		return kind.Name
@@ -60,7 +60,7 @@ func (k Kinds) ByName() map[string]Generator {
 	return all
 }
 
-// OfJobFiles returns those that run fio job files.
+// OfJobFiles returns the kinds that run fio job files.
 func (k Kinds) OfJobFiles() Kinds {
 	return slices.DeleteFunc(slices.Clone(k), func(one Kind) bool { return !one.JobFiles })
 }

@@ -26,7 +26,7 @@ type Workload struct {
 	VM       string `json:"vm"`
 	Ordinal  int    `json:"ordinal"` // of the VM in its group; clones must not share offsets or content
 	Instance int    `json:"instance"`
-	// Number is the place of the workload in its scenario, from 0; workloads must not share offsets or content either.
+	// Number is the index of the workload in its scenario, from 0; workloads must not share offsets or content either.
 	Number int `json:"number,omitempty"`
 
 	Generator  string            `json:"generator"`   // "native", "fio"
@@ -34,14 +34,14 @@ type Workload struct {
 	Config     string            `json:"config"`      // text of the job file
 	Options    map[string]string `json:"options,omitempty"`
 
-	Devices []Device `json:"devices"` // what job files may name; anything else is refused
+	Devices []Device `json:"devices"` // devices that job files may name; all others are refused
 
 	Runtime time.Duration `json:"runtime_ns"` // 0: to completion
 	Prefill bool          `json:"prefill,omitempty"`
 	Seed    uint64        `json:"seed"`  // of the run; streams derive from it, the number, the ordinal and the instance
 	Scale   Scale         `json:"scale"` // of a rehearsal
 
-	// StartNanos is when to start on the run's time axis whose zero is ZeroUnixNanos; 0 starts at once. Intervals are
+	// StartNanos is the start time on the run's time axis, whose zero is ZeroUnixNanos; 0 starts at once. Intervals are
 	// reported on this axis. Without ZeroUnixNanos the axis begins when Run is called.
 	StartNanos     int64         `json:"start_ns"`
 	ZeroUnixNanos  int64         `json:"zero_unix_ns"`
@@ -58,8 +58,8 @@ type Device struct {
 	// Held: the caller has checked the device and holds it exclusively, so that it cannot be opened elsewhere. Never
 	// serialized.
 	Held bool `json:"-"`
-	// ActualBytes is how large the device is made, where that is not SizeBytes: a rehearsal counts with the scenario's
-	// sizes and has smaller devices. 0 where it is the same or not known.
+	// ActualBytes is the size of the created device if it differs from SizeBytes: a rehearsal plans with the scenario's
+	// sizes but has smaller devices. 0 if it is the same or not known.
 	ActualBytes int64 `json:"actual_bytes,omitempty"`
 }
 
@@ -84,15 +84,16 @@ type Plan struct {
 	// BytesWritten is the upper bound of bytes written: exact for size-bound jobs, -1 if only a rate or the device limits
 	// it.
 	BytesWritten int64 `json:"bytes_written"`
-	// WriteRate is how many bytes a second rates let all jobs write on average, 0 where one of them writes without a rate.
+	// WriteRate is how many bytes per second the rates let all jobs write on average, 0 if one of them writes without a
+	// rate.
 	WriteRate     int64 `json:"write_bytes_per_second,omitempty"`
 	BlockBytesMax int64 `json:"block_bytes_max"`
 	// TakesLeast is the minimum duration of the load according to rates and runtimes in the configuration, TakesMost the
 	// maximum that its runtimes allow, both without Workload.Runtime; 0 if the configuration does not define it.
 	TakesLeast time.Duration `json:"takes_least_ns,omitempty"`
 	TakesMost  time.Duration `json:"takes_most_ns,omitempty"`
-	// Timed: some of it ends by time, by the configuration. A load that is not, and is given no runtime, lasts until its data
-	// is through, and how long that took is a result.
+	// Timed: at least one job ends by time, according to the configuration. A load that is not timed and has no runtime
+	// lasts until its data is processed, and its duration is a result.
 	Timed bool `json:"timed,omitempty"`
 	// MemoryBytes is the memory that the generator allocates for buffers on the VM; 0 if unknown.
 	MemoryBytes int64 `json:"memory_bytes,omitempty"`
@@ -111,11 +112,11 @@ type JobPlan struct {
 	Clones     int     `json:"clones"`
 }
 
-// OptionRateScale is the option of a workload, for every generator that reads job files, by which all rates of the job file
-// are multiplied.
+// OptionRateScale is the option of a workload by which all rates of the job file are multiplied, for every generator that
+// reads job files.
 const OptionRateScale = "rate_scale"
 
-// RateScale reads that option: 1 where the workload has none. Scales are above 0 and at most a million.
+// RateScale reads that option: 1 if it is not set. Scales are above 0 and at most a million.
 func (w *Workload) RateScale() (float64, error) {
 	text, has := w.Options[OptionRateScale]
 	if !has {
@@ -143,11 +144,11 @@ type Generator interface {
 
 // Instance is one prepared workload.
 type Instance interface {
-	// Run drives the load until it is complete, the runtime is over or ctx ends, delivers an Interval for every
-	// elapsed period (periods without traffic too) and then one with Final set. It returns nil also when ctx ended the
-	// load; it returns an error when the load could not be driven. All goroutines and descriptors are gone afterwards.
+	// Run drives the load until it is complete, the runtime is over or ctx ends, delivers an Interval for every elapsed
+	// period (including periods without traffic) and then one with Final set. It returns nil even if ctx ended the load,
+	// and an error if the load could not run. All goroutines and descriptors are gone afterwards.
 	Run(ctx context.Context, sink Sink) error
-	// Close releases what Prepare took. After Run it does nothing.
+	// Close releases what Prepare allocated. After Run it has no effect.
 	Close() error
 }
 
@@ -165,14 +166,14 @@ func (f SinkFunc) Interval(iv interval.Interval) { f(iv) }
 
 // Runner runs workloads on one VM.
 type Runner interface {
-	// Run prepares and runs w, and blocks until the last interval was delivered. A cancelled ctx stops the load and is
-	// no error. Losing the VM (power off, crash) is ErrLost.
+	// Run prepares and runs w, and blocks until the last interval was delivered. A cancelled ctx stops the load and is not
+	// an error. If the VM is lost (power off, crash), the error is ErrLost.
 	Run(ctx context.Context, w Workload, sink Sink) error
 }
 
-// Describer is implemented by Instances that know more than their Plan did about what drives the load: the back end
-// that this machine allowed, buffered access where a file system refused direct access.
+// Describer is implemented by Instances that know more about the engine than their Plan: the back end that this machine
+// allowed, buffered access where a file system refused direct access.
 type Describer interface {
-	// Engine returns what Plan.Engine is for, as it came out.
+	// Engine returns the actual engine, in the form of Plan.Engine.
 	Engine() interval.Engine
 }

@@ -8,7 +8,7 @@ import "math"
 // independently.
 type Pacer struct {
 	gapNanos float64 // mean distance of two operations of weight 1
-	rest     float64 // the part of next below a nanosecond
+	rest     float64 // the fraction of next below a nanosecond
 	next     int64
 	key      uint64
 	count    uint64
@@ -16,7 +16,7 @@ type Pacer struct {
 	poisson  bool
 }
 
-// NewPacer returns a schedule of perSecond units a second, whose first operation is due at start (linear) or one gap
+// NewPacer returns a schedule of perSecond units per second, whose first operation is due at start (linear) or one gap
 // after it (poisson). perSecond must be above 0.
 func NewPacer(start int64, perSecond float64, poisson bool, key uint64) Pacer {
 	p := Pacer{gapNanos: 1e9 / perSecond, next: start, key: key, poisson: poisson}
@@ -30,11 +30,11 @@ func NewPacer(start int64, perSecond float64, poisson bool, key uint64) Pacer {
 // Next returns when the next operation is due, in nanoseconds on the axis of start.
 func (p *Pacer) Next() int64 { return p.next }
 
-// Count returns how many operations were taken off the schedule.
+// Count returns how many operations were taken from the schedule.
 func (p *Pacer) Count() uint64 { return p.count }
 
-// Advance takes the next operation off the schedule. Its weight is 1 where operations are counted, and its bytes where
-// the rate is one of bytes.
+// Advance takes the next operation from the schedule. Its weight is 1 for a rate in operations, and its size in bytes for a
+// rate in bytes.
 func (p *Pacer) Advance(weight float64) {
 	gap := p.gapNanos * weight
 	if p.poisson {

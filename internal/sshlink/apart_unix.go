@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// apart keeps what a terminal sends to its foreground, such as the signal of Ctrl-C, from ssh: the controller asks hosts to
-// stop, and their report must still get through.
+// apart shields ssh from signals to the terminal's foreground, such as Ctrl-C: the controller stops the hosts itself, and
+// their reports must still get through.
 func apart(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// terminate asks a program that was set apart, and the jump hosts' ssh that it may have started, to end.
+// terminate signals a program that was set apart, and the jump hosts' ssh that it may have started, to end.
 func terminate(p *os.Process) { _ = syscall.Kill(-p.Pid, syscall.SIGTERM) }

@@ -18,34 +18,34 @@ import (
 	"github.com/braggdev/bragg/internal/textio"
 )
 
-// Remote says what shall run at the other end of a link.
+// Remote defines the program that runs at the other end of a link.
 type Remote struct {
-	// Program is its name there: of the cached copy, of the folder that is made for it, of the one that is looked for in PATH.
-	// Verb is the hidden verb that serves; its argument is the directory that holds only the program and is to be removed, or
-	// "check", which makes it exit at once. Both consist of letters, digits, hyphens and underscores, because they are the only
+	// Program is its name there: of the cached copy, of its folder, and of the program searched in PATH. Verb is the hidden
+	// command that serves; its argument is the directory that contains only the program and must be removed, or "check",
+	// which makes it exit at once. Both consist of letters, digits, hyphens and underscores, because they are the only
 	// parameters of a shell script.
 	Program, Verb string
 	// Find returns the build for a platform such as "linux/amd64".
 	Find func(platform string) (*Build, error)
-	// Folder on the host is where the program is copied to; "" is its temporary one.
+	// Folder is where the program is copied to on the host; "" is its temporary folder.
 	Folder string
 	// Keep leaves the copy in the user's cache folder on the host, for the next time.
 	Keep bool
-	// Options are handed to ssh with -o: "IdentityFile=…", "ProxyJump=…".
+	// Options are passed to ssh with -o: "IdentityFile=…", "ProxyJump=…".
 	Options []string
 }
 
-// Check is appended to a verb to find out whether the program can run at all.
+// Check is appended to a verb to check whether the program can run at all.
 const Check = "check"
 
-// marker begins the lines of the script below; whatever else a login shell prints is skipped.
+// marker begins the lines of the script below; any other output of a login shell is skipped.
 const marker = "bragg-link "
 
-// scriptText finds or receives the program on a host and becomes it. Nothing is ever put into its text: what differs comes in
-// lines on its standard input (hash, bytes to come or 0 lines later, folder, keep), so no name can become a command. It is
-// one line without single quotes, backslashes and exclamation marks, because the login shell that it is handed to may be
-// any: sh, bash, zsh, fish, csh. The folder is removed whenever it ends early, and by the program once that has started:
-// a program that runs needs no name.
+// scriptText finds or receives the program on a host and executes it. Its text is constant: variable parts are lines on its
+// standard input (hash, size in bytes or 0 lines later, folder, keep), so that no name can become a command. It is a single
+// line without single quotes, backslashes and exclamation marks, because any login shell may run it: sh, bash, zsh, fish,
+// csh. It removes the folder if it ends early; otherwise the program removes it after its start, because a running program
+// does not need its file.
 const scriptText = `umask 077; t=; ` +
 	`clean() { test -z "$t" || rm -rf "$t"; }; trap clean EXIT; trap "exit 1" HUP INT TERM PIPE; ` +
 	`say() { echo "bragg-link $*"; }; ` +
@@ -68,7 +68,7 @@ const scriptText = `umask 077; t=; ` +
 	`if test "$keep" = keep; then mv "$t/PROGRAM" "$cache/PROGRAM-$want" && rmdir "$t" && t= && say runs && exec "$cache/PROGRAM-$want" VERB; exit 1; fi; ` +
 	`say runs; exec "$t/PROGRAM" VERB "$t"`
 
-// command is what ssh hands to the login shell.
+// command is the command that ssh passes to the login shell.
 func (r *Remote) command() string {
 	return `exec /bin/sh -c '` + strings.NewReplacer("PROGRAM", r.Program, "VERB", r.Verb).Replace(scriptText) + `'`
 }
@@ -78,7 +78,7 @@ type Build struct {
 	sum   string // SHA-256, in hexadecimal digits
 	plain []byte
 	once  sync.Once
-	gzip  []byte // valid after packed
+	gzip  []byte // valid after packed was called
 }
 
 // ReadBuild reads the build at path.
@@ -91,9 +91,9 @@ func ReadBuild(path string) (*Build, error) {
 	return &Build{sum: hex.EncodeToString(sum[:]), plain: text}, nil
 }
 
-// Builds are those that hosts need, each platform's read once.
+// Builds are the builds for hosts; each platform's is read only once.
 type Builds struct {
-	// Path returns where the build for a platform lies; nil: there is none for any.
+	// Path returns the path of the build for a platform; nil: there are no builds.
 	Path func(platform string) (string, error)
 
 	mu    sync.Mutex
@@ -124,7 +124,8 @@ func (b *Builds) Find(platform string) (*Build, error) {
 	return build, err
 }
 
-// packed returns the program for gzip -d. It is made when the first host wants it: those that kept it need none.
+// packed returns the program compressed for gzip -d. It is made for the first host that needs it: hosts with a cached copy
+// do not.
 func (p *Build) packed() []byte {
 	p.once.Do(func() {
 		var b bytes.Buffer

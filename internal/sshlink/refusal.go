@@ -12,7 +12,7 @@ const (
 	CodeRefused = "ssh-refused"
 )
 
-// unreached is why ssh did not get to the host, told apart by what it printed.
+// unreached returns why ssh did not reach the host, determined from its output.
 func (l *Link) unreached() error {
 	try := "this must work without a question: " + l.host.TryOut(l.options)
 	printed := l.errors.String()
@@ -34,7 +34,7 @@ func (l *Link) unreached() error {
 
 const keyChanged = "REMOTE HOST IDENTIFICATION HAS CHANGED"
 
-// essence is what ssh printed, without the frame that it draws around a key that has changed.
+// essence is ssh's output without the frame around the message about a changed key.
 func essence(printed string) string {
 	printed = strings.TrimSpace(strings.ReplaceAll(printed, "\r", ""))
 	if !strings.Contains(printed, keyChanged) {

@@ -1,11 +1,11 @@
-// Package sshlink reaches hosts with the system's ssh and runs a program of Bragg at the other end, that need not be
-// there before and is not there afterwards.
+// Package sshlink connects to hosts with the system's ssh and runs a program of Bragg at the other end, without installing
+// it there.
 //
 //	ParseHosts ──▶ Host ──Start──▶ ssh ──▶ script at the other end ──▶ program, sent if it is missing ──▶ Link
 //
-// A Link is the standard input and output of that program. No port is opened: whatever goes over it is inside of ssh. Keys,
-// jump hosts and aliases are those of ssh's own configuration; host keys are checked as it says, and questions are never
-// asked. What to read: bootstrap.go is how the program gets there, host.go what a host is called.
+// A Link is the standard input and output of that program. No port is opened: all traffic is inside of ssh. Keys, jump
+// hosts and aliases are from ssh's own configuration; host keys are checked according to it, and ssh never prompts. Where
+// to start reading: bootstrap.go transfers the program, host.go parses host names.
 package sshlink
 
 import (
@@ -30,24 +30,24 @@ type Link struct {
 	host     Host
 	in       io.WriteCloser
 	out      *textio.LineReader
-	options  []string // that ssh has with -o
+	options  []string // passed to ssh with -o
 	cmd      *exec.Cmd
-	errors   textio.Tail // what ssh and the host print as errors
+	errors   textio.Tail // error output of ssh and the host
 	stopping sync.Once
-	exited   chan struct{} // closed when ssh has ended; exit is valid then
+	exited   chan struct{} // closed when ssh has ended; then exit is valid
 	exit     error
 }
 
 // HangUpMax is how long ssh may take to end once its input is closed.
 const HangUpMax = 5 * time.Second
 
-// arguments are those of ssh for a host. Names were checked, and "--" ends options all the same.
+// arguments are ssh's arguments for a host. Names were checked, and "--" ends options in addition.
 func arguments(h Host, r *Remote) []string {
 	args := []string{"-T", "-x", "-o", "BatchMode=yes", "-o", "ClearAllForwardings=yes", "-o", "RemoteCommand=none"}
 	for _, o := range r.Options {
 		args = append(args, "-o", o)
 	}
-	// ssh takes the first of several values: the user's come first.
+	// ssh uses the first of several values: the user's come first.
 	args = append(args, "-o", "ConnectTimeout=20", "-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=4")
 	if h.Port != 0 {
 		args = append(args, "-p", strconv.Itoa(h.Port))
@@ -70,9 +70,9 @@ func newLink(h Host, options, arguments []string) *Link {
 		errors: textio.Tail{MaxBytes: tailBytesMax}}
 }
 
-// start starts ssh and makes sure by greet that the other end does what it should.
+// start starts ssh and checks with greet that the other end works as expected.
 func (l *Link) start(ctx context.Context, greet func() error) (*Link, error) {
-	l.cmd.Stderr, l.cmd.WaitDelay = &l.errors, HangUpMax // a shared master connection keeps it open
+	l.cmd.Stderr, l.cmd.WaitDelay = &l.errors, HangUpMax // a shared master connection keeps Stderr open
 	apart(l.cmd)
 	in, err := l.cmd.StdinPipe()
 	if err != nil {
@@ -95,7 +95,7 @@ func (l *Link) start(ctx context.Context, greet func() error) (*Link, error) {
 			err = l.why()
 		}
 		l.finish(HangUpMax)
-		if ctx.Err() != nil { // ssh was killed for that, which says nothing about the host
+		if ctx.Err() != nil { // ssh was killed because ctx ended, not because of the host
 			return nil, fmt.Errorf("reach host %q: %w", l.host.Name, context.Cause(ctx))
 		}
 		return nil, l.Error(err)
@@ -103,15 +103,15 @@ func (l *Link) start(ctx context.Context, greet func() error) (*Link, error) {
 	return l, nil
 }
 
-// Broken reports whether an error of reading or writing means that the other end is gone.
+// Broken reports whether a read or write error means that the other end is gone.
 func Broken(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, syscall.EPIPE)
 }
 
-// Error says of which host err is, and what ssh printed.
+// Error adds the host and ssh's output to err.
 func (l *Link) Error(err error) error { return HostError(l.host, err, l.errors.String()) }
 
-// HostError says of which host err is. printed is what ssh had to say.
+// HostError adds the host to err. printed is ssh's output.
 func HostError(h Host, err error, printed string) error {
 	var list *diag.ListError
 	if errors.As(err, &list) {
@@ -127,13 +127,13 @@ func HostError(h Host, err error, printed string) error {
 	}
 	e := &diag.Error{Code: "host", Message: textio.Line(text), Exit: diag.ExitUnavailable}
 	var userErr *diag.Error
-	if errors.As(err, &userErr) && userErr.Code != "" { // what has no code is the world's fault, a full disk for one
+	if errors.As(err, &userErr) && userErr.Code != "" { // an error without a code is external, such as a full disk
 		e.Code, e.Hint, e.Exit = userErr.Code, userErr.Hint, userErr.ExitCode()
 	}
 	return e
 }
 
-// why says how the connection ended before the other end did what it should.
+// why returns how the connection ended before the other end worked as expected.
 func (l *Link) why() error {
 	select {
 	case <-l.exited:
@@ -175,7 +175,7 @@ func (l *Link) HangUp(bound time.Duration) {
 	l.finish(bound)
 }
 
-// finish closes the program's input, at which it ends, and waits for ssh, but not longer than bound.
+// finish closes the program's input, which ends it, and waits for ssh, but not longer than bound.
 func (l *Link) finish(bound time.Duration) {
 	_ = l.in.Close()
 	go l.wait()
@@ -187,7 +187,7 @@ func (l *Link) finish(bound time.Duration) {
 	}
 }
 
-// Read reads what the program says.
+// Read reads the program's output.
 func (l *Link) Read(b []byte) (int, error) { return l.out.Rest().Read(b) }
 
 // Write writes to the program's input.
@@ -200,6 +200,6 @@ func (l *Link) Close() error {
 }
 
 const (
-	tailBytesMax = 2 << 10 // of what ssh and the host print as errors
+	tailBytesMax = 2 << 10 // of the error output of ssh and the host
 	lineBytesMax = 4 << 10 // of a line that a login shell or the script prints
 )

@@ -1,13 +1,13 @@
-// Package trust makes the identities of one run: who may speak to its agents, and that an agent is the one of the VM that
-// was meant. It is not a general public key infrastructure: an Authority lives as long as the run, in memory only, and its
-// signatures are useless to another run.
+// Package trust makes the identities of one run: they restrict who may connect to its agents, and prove that an agent is
+// that of the intended VM. It is not a general public key infrastructure: an Authority exists as long as the run, in memory
+// only, and other runs do not accept its signatures.
 //
 //	New(run) ──▶ Authority ──▶ Agent(vm)       PEM files for the provider to place on the VM
 //	                      └──▶ Controller(vm)  tls.Config that accepts this VM's agent and no other
 //	             Server(files) ──▶ tls.Config of the agent, that accepts this run's controller only
 //
-// Both ends speak TLS 1.3 only. A certificate of an agent cannot be used as a controller's, nor the other way round:
-// extended key usages differ, and the names are checked on both sides.
+// Both ends accept only TLS 1.3. A certificate of an agent cannot be used as a controller's, or vice versa: extended key
+// usages differ, and both sides check the names.
 package trust
 
 import (
@@ -30,18 +30,18 @@ import (
 	"time"
 )
 
-// Names in certificates are URIs, so that no name of a VM can be taken for an address: bragg:RUN/controller and
-// bragg:RUN/vm/NAME. The NAME is in hexadecimal digits: whatever a scenario calls its VMs, the URI stays one.
+// Names in certificates are URIs, so that no name of a VM can be mistaken for an address: bragg:RUN/controller and
+// bragg:RUN/vm/NAME. NAME is in hexadecimal digits, so that the URI is valid for any VM name of a scenario.
 const scheme = "bragg"
 
-// clockSkewMax is how far the clock of a VM may be behind or ahead when its certificate is first looked at. Guests
-// boot with clocks that are hours off.
+// clockSkewMax is how far the clock of a VM may be behind or ahead when its certificate is first checked. Guests boot with
+// clocks that are wrong by hours.
 const clockSkewMax = 26 * time.Hour
 
-// authorityLife bounds what the authority itself can be used for, were its key ever to leave the program.
+// authorityLife limits the use of the authority itself, in case its key ever leaked.
 const authorityLife = 90 * 24 * time.Hour
 
-// Authority signs the certificates of one run. Its key is never written anywhere.
+// Authority signs the certificates of one run. Its key is never written to a file.
 type Authority struct {
 	run         string
 	key         *ecdsa.PrivateKey
@@ -50,17 +50,17 @@ type Authority struct {
 
 	mu         sync.Mutex
 	controller tls.Certificate
-	ends       time.Time // of certificates that are made from now on
+	ends       time.Time // of the validity of new certificates
 }
 
-// Files are what an agent needs, as PEM. Key is secret.
+// Files are the files that an agent needs, as PEM. Key is secret.
 type Files struct {
 	Certificate []byte
 	Key         []byte
 	Authority   []byte
 }
 
-// New makes the authority of a run whose certificates are valid for life from now on.
+// New makes the authority of a run. Its certificates are valid for life from now on.
 func New(run string, life time.Duration) (*Authority, error) {
 	a := &Authority{run: run, ends: time.Now().Add(authorityLife)}
 	var err error
@@ -81,8 +81,8 @@ func New(run string, life time.Duration) (*Authority, error) {
 	return a, a.Expect(life)
 }
 
-// Expect changes how long certificates from now on are valid, once it is known how long the run will take. Those that
-// agents have keep their end.
+// Expect changes the validity of new certificates, once the duration of the run is known. Existing certificates of agents
+// keep their end.
 func (a *Authority) Expect(life time.Duration) error {
 	a.mu.Lock()
 	a.ends = time.Now().Add(life + clockSkewMax)
@@ -101,12 +101,12 @@ func (a *Authority) Expect(life time.Duration) error {
 	return nil
 }
 
-// Agent makes the identity of the agent of a VM. Every call makes another key.
+// Agent makes the identity of a VM's agent. Every call makes a new key.
 func (a *Authority) Agent(vm string) (Files, error) {
 	return a.issue(agentPath(vm), x509.ExtKeyUsageServerAuth)
 }
 
-// Controller is how this run's controller speaks to the agent of one VM.
+// Controller returns the TLS configuration with which this run's controller connects to the agent of one VM.
 func (a *Authority) Controller(vm string) *tls.Config {
 	pool := x509.NewCertPool()
 	pool.AddCert(a.certificate)
@@ -115,7 +115,7 @@ func (a *Authority) Controller(vm string) *tls.Config {
 	defer a.mu.Unlock()
 	return &tls.Config{
 		Certificates: []tls.Certificate{a.controller}, MinVersion: tls.VersionTLS13, ServerName: knock(a.certificate, want),
-		// The library can only compare names of hosts, and agents have none: VerifyConnection does all that it would.
+		// The library can only compare host names, and agents have none: VerifyConnection makes all its checks.
 		InsecureSkipVerify: true,
 		VerifyConnection: func(s tls.ConnectionState) error {
 			return verify(s, pool, x509.ExtKeyUsageServerAuth, want)
@@ -123,7 +123,8 @@ func (a *Authority) Controller(vm string) *tls.Config {
 	}
 }
 
-// Server is how the agent that got these files speaks: to the controller of the run that its own certificate names.
+// Server returns the TLS configuration of the agent with these files: it accepts the controller of the run in its own
+// certificate.
 func Server(f Files) (*tls.Config, error) {
 	pair, err := tls.X509KeyPair(f.Certificate, f.Key)
 	if err != nil {
@@ -152,7 +153,7 @@ func Server(f Files) (*tls.Config, error) {
 			}
 			return nil, nil
 		},
-		// A session that is resumed would carry an identity that is not looked at again.
+		// A resumed session would have an identity that is not checked again.
 		SessionTicketsDisabled: true,
 		VerifyConnection: func(s tls.ConnectionState) error {
 			return verify(s, pool, x509.ExtKeyUsageClientAuth, want)
@@ -160,9 +161,10 @@ func Server(f Files) (*tls.Config, error) {
 	}, nil
 }
 
-// knock is the name under which a controller asks for an agent in its first message. It is not an authentication: it lets the
-// agent turn strangers away before it computes anything for them. Strangers do not know it, because an authority's certificate, with
-// its random serial number, is never sent: agents have it from their provider. Who can read the network can read it there.
+// knock is the name under which a controller requests an agent in its first message. It is not an authentication: it lets
+// the agent reject strangers before it computes anything for them. Strangers do not know it, because an authority's
+// certificate, with its random serial number, is never sent: agents get it from their provider. However, it can be read on
+// the network.
 func knock(authority *x509.Certificate, agent string) string {
 	mac := hmac.New(sha256.New, authority.Raw)
 	mac.Write([]byte("knock " + agent))
@@ -201,7 +203,7 @@ func agentPath(vm string) string { return "vm/" + hex.EncodeToString([]byte(vm))
 
 func uri(run, path string) string { return scheme + ":" + url.PathEscape(run) + "/" + path }
 
-// runOf returns the run that a certificate of Bragg names.
+// runOf returns the run in a certificate of Bragg.
 func runOf(c *x509.Certificate) (string, error) {
 	if len(c.URIs) != 1 || c.URIs[0].Scheme != scheme {
 		return "", errors.New("read the agent's certificate: it names no run")
@@ -223,7 +225,7 @@ func (a *Authority) template(path string) *x509.Certificate {
 		SerialNumber: serial, Subject: pkix.Name{CommonName: "bragg"},
 		NotBefore: time.Now().Add(-clockSkewMax), NotAfter: a.ends,
 	}
-	if err == nil { // always: both parts are escaped
+	if err == nil { // always nil: both parts are escaped
 		t.URIs = []*url.URL{name}
 	}
 	return t

@@ -7,7 +7,7 @@ import (
 	"github.com/braggdev/bragg/internal/load/ioengine"
 )
 
-// Generators returns all of them, the default first.
+// Generators returns all generators, the default first.
 func Generators() load.Kinds {
 	nowhere := ioengine.Generator{Backend: "null"}
 	return load.Kinds{

@@ -1,11 +1,11 @@
-// Package rpc asks a program of Bragg on a host for operations, over the standard input and output with which ssh started it.
+// Package rpc sends requests to a program of Bragg on a host, over the standard input and output with which ssh started it.
 //
 //	controller: Dial ──ssh──▶ program ──▶ Join, Serve     Client.Open ──▶ stream ──▶ handler
 //
-// Each request has a stream (yamux) of its own that begins with one line of JSON, the request. What follows belongs to the
-// operation: one line as a reply, lines in both directions, or plain bytes. The connection ends on both sides when nothing came
-// back from the other for too long, and with it every stream. Nothing is kept between connections, and none is made again.
-// What requests mean is up to the callers: packages hostvm and iohosts.
+// Each request has its own stream (yamux), which begins with one line of JSON, the request. The rest depends on the
+// operation: one line as a reply, lines in both directions, or plain bytes. The connection ends on both sides if the other
+// side is silent for too long, and all its streams end with it. There is no state between connections, and no automatic
+// reconnect. The callers define the meaning of requests: packages hostvm and iohosts.
 package rpc
 
 import (
@@ -25,14 +25,14 @@ import (
 // Bounds.
 const (
 	messageBytesMax = 4 << 20 // of a request or a reply
-	streamsMax      = 1024    // of one connection: the connections to agents are among them
+	streamsMax      = 1024    // of one connection, including the connections to agents
 	backlogMax      = 256     // streams that were opened and not accepted yet
 	helloPatience   = 30 * time.Second
 	keepAliveEvery  = 15 * time.Second
 )
 
-// settings of the multiplexer. Each side asks the other for a sign of life and gives the connection up where none comes for
-// silence.
+// settings are those of the multiplexer. Each side sends keep-alives and closes the connection if the other does not answer
+// within silence.
 func settings(silence time.Duration) *yamux.Config {
 	c := yamux.DefaultConfig()
 	c.AcceptBacklog, c.LogOutput = backlogMax, io.Discard
@@ -61,7 +61,7 @@ func Dial(ctx context.Context, h sshlink.Host, r *sshlink.Remote, silence time.D
 	return c, nil
 }
 
-// New speaks over conn, which it owns from then on.
+// New communicates over conn, which it owns from then on.
 func New(conn io.ReadWriteCloser, silence time.Duration) (*Client, error) {
 	session, err := yamux.Client(conn, settings(silence))
 	if err != nil {
@@ -76,11 +76,11 @@ func (c *Client) Gone() <-chan struct{} { return c.session.CloseChan() }
 // Close ends the connection.
 func (c *Client) Close() error { return c.session.Close() }
 
-// Why makes err, which a request or a stream over a connection of Dial met, what people need to know: the host, what ssh printed,
-// and why the connection ended where err is only that it did.
+// Why adds to the error of a request or stream of Dial's connection what users need to know: the host, ssh's output, and
+// the reason for the end of the connection if err is only that it ended.
 func (c *Client) Why(err error) error {
 	if errors.Is(err, ErrLost) || sshlink.Broken(err) {
-		_ = c.Close() // waits until ssh has ended, and has printed why
+		_ = c.Close() // waits until ssh has ended, and has printed the reason
 		err = errors.New("the connection broke")
 		if _, ended := c.session.AcceptStream(); errors.Is(ended, yamux.ErrKeepAliveTimeout) {
 			err = fmt.Errorf("no message from it for %s", c.silence)
@@ -108,7 +108,7 @@ func (c *Client) Open(ctx context.Context, request any) (net.Conn, error) {
 	return stream, nil
 }
 
-// Answer reads the next line of a stream into reply. When ctx ends first, nothing more can be read from the stream.
+// Answer reads the next line of a stream into reply. If ctx ends first, the stream can no longer be read.
 func Answer(ctx context.Context, stream net.Conn, reply any) error {
 	stop := context.AfterFunc(ctx, func() { _ = stream.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
@@ -122,7 +122,7 @@ func Answer(ctx context.Context, stream net.Conn, reply any) error {
 	return fmt.Errorf("%w: %w", ErrLost, err)
 }
 
-// WriteLine writes v as one line, in one piece: streams may be written to from several goroutines.
+// WriteLine writes v as one line, in one piece: several goroutines may write to a stream.
 func WriteLine(w io.Writer, v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -135,7 +135,7 @@ func WriteLine(w io.Writer, v any) error {
 	return err
 }
 
-// readLine reads one line byte by byte, so that nothing of what follows is taken from the stream.
+// readLine reads one line byte by byte, so that it does not consume the data after it.
 func readLine(r io.Reader) ([]byte, error) {
 	var text []byte
 	var one [1]byte

@@ -14,8 +14,8 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 )
 
-// Handler carries out one request, and writes to its stream what came of it. The stream is closed when it returns; ctx ends
-// with the connection.
+// Handler executes one request, and writes the result to its stream. The stream is closed when it returns; ctx ends with
+// the connection.
 type Handler func(ctx context.Context, request []byte, stream net.Conn)
 
 // Serve serves the streams of one connection until it ends (nil) or ctx does, and waits for their handlers.
@@ -35,8 +35,8 @@ func Serve(ctx context.Context, conn io.ReadWriteCloser, silence time.Duration, 
 	return nil
 }
 
-// accept serves streams until the connection ends, at most so many at the same time; further ones are refused with an error.
-// Streams to agents last as long as a run, so waiting for one of them to end would block everything.
+// accept serves streams until the connection ends, at most streamsMax at the same time; further ones are refused with an
+// error. Streams to agents last as long as a run, so that waiting for one of them to end would block everything.
 func accept(ctx context.Context, session *yamux.Session, streams *sync.WaitGroup, h Handler, streamsMax int) {
 	slots, refusals := make(chan struct{}, streamsMax), make(chan struct{}, backlogMax)
 	for {
@@ -75,15 +75,15 @@ func refuse(_ context.Context, request []byte, stream net.Conn) {
 	var r struct {
 		Operation string `json:"operation"`
 	}
-	_ = json.Unmarshal(request, &r) // what it asks for does not matter
+	_ = json.Unmarshal(request, &r) // its content does not matter
 	_ = WriteLine(stream, map[string]diag.Wire{"error": diag.ToWire(&diag.Error{
 		Code: "host-busy", Exit: diag.ExitUnavailable, Message: fmt.Sprintf("%s: more than %d operations and connections to agents at the same time", r.Operation, streamsMax),
 		Hint: "spread the VMs over more hosts",
 	})})
 }
 
-// Join makes one connection of a program's input and output. It ends with the input. Closing it waits for neither: reads and
-// writes of standard streams cannot be interrupted, and block for as long as the other end is frozen.
+// Join combines a program's input and output into one connection. It ends with the input. Close does not wait for reads and
+// writes: on standard streams they cannot be interrupted, and block while the other end is frozen.
 func Join(in io.Reader, out io.Writer) io.ReadWriteCloser {
 	here, there := net.Pipe()
 	carry := func(to io.Writer, from io.Reader) {

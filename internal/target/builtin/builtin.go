@@ -1,5 +1,5 @@
-// Package builtin is the list of providers, and opens targets by what a user writes: "local", "local:8", "fake:4", or
-// the path of a target file.
+// Package builtin is the list of providers, and opens targets as users name them: "local", "local:8", "fake:4", or the path
+// of a target file.
 package builtin
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/braggdev/bragg/internal/target/ssh"
 )
 
-// Providers lists all providers. A new one is one line here.
+// Providers lists all providers. A new one needs one line here.
 func Providers() []target.Provider {
 	return []target.Provider{
 		local.Provider(),
@@ -34,8 +34,8 @@ func Providers() []target.Provider {
 
 const fileBytesMax = 1 << 20
 
-// Load turns what a user wrote into a Config; the empty text means "local". A provider's name selects that provider; write
-// "./local" for a file of the same name.
+// Load turns a user's target name into a Config; the empty text means "local". A provider's name selects that provider;
+// write "./local" for a file of the same name.
 func Load(spec string) (target.Config, error) {
 	if spec == "" {
 		spec = "local"
@@ -86,7 +86,7 @@ func readFile(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, fileBytesMax+1)) // one more than allowed, so that the parser can tell
+	return io.ReadAll(io.LimitReader(f, fileBytesMax+1)) // one more than allowed, so that the parser detects it
 }
 
 func unreadable(spec string, err error) error {
@@ -128,8 +128,8 @@ func OpenConfig(ctx context.Context, c target.Config, o target.OpenOptions) (tar
 	return t, nil
 }
 
-// Check opens a target and reports what it has and every problem that shows without changing anything: in the file, in
-// the references to secrets, in reaching the platform. It never prints a secret.
+// Check opens a target and reports its inventory and every problem that can be found without changing anything: in the
+// file, in the references to secrets, in reaching the platform. It never prints a secret.
 func Check(ctx context.Context, spec string, o target.OpenOptions) (target.Inventory, diag.List) {
 	var list diag.List
 	c, err := Load(spec)

@@ -14,14 +14,14 @@ import (
 	"github.com/braggdev/bragg/internal/textio"
 )
 
-// host is one node: where it is, and the connection to it while there is one.
+// host is one node: its address, and the connection to it if there is one.
 type host struct {
 	node    target.Node
 	address sshlink.Host
 	place   hostvm.Place
 	remote  *sshlink.Remote
 
-	connecting chan struct{} // holds one token: its holder may connect
+	connecting chan struct{} // one token; its holder may connect
 
 	mu     sync.Mutex
 	client *hostvm.Client
@@ -51,7 +51,7 @@ func newHost(n target.NodeConfig, p hostvm.Place, remote *sshlink.Remote) (*host
 
 var errClosed = errors.New("the target is closed")
 
-// connection returns the connection in use; when there is none it makes one.
+// connection returns the current connection, or makes one.
 func (h *host) connection(ctx context.Context) (*hostvm.Client, error) {
 	select {
 	case h.connecting <- struct{}{}:
@@ -86,8 +86,8 @@ func (h *host) connection(ctx context.Context) (*hostvm.Client, error) {
 	return client, nil
 }
 
-// call asks the host for one operation. Operations on what is there already are repeated over a new connection when the
-// former broke, because all of them may be done twice; others are not.
+// call requests one operation from the host. Operations on existing objects are repeated over a new connection when the
+// connection fails, because they may safely be done twice; others are not.
 func (h *host) call(ctx context.Context, r hostvm.Request) (hostvm.Reply, error) {
 	var reply hostvm.Reply
 	err := h.over(ctx, repeatable(r.Operation), func(c *hostvm.Client) error {
@@ -98,7 +98,7 @@ func (h *host) call(ctx context.Context, r hostvm.Request) (hostvm.Reply, error)
 	return reply, err
 }
 
-// over calls do with the connection, and once more with another when that one broke meanwhile.
+// over calls do with the connection, and once more with a new one if the connection failed in between.
 func (h *host) over(ctx context.Context, again bool, do func(c *hostvm.Client) error) error {
 	for {
 		client, err := h.connection(ctx)
@@ -120,11 +120,11 @@ func (h *host) over(ctx context.Context, again bool, do func(c *hostvm.Client) e
 			return sshlink.HostError(h.address, err, "")
 		}
 		again = false
-		_ = client.Close() // it may not have noticed yet
+		_ = client.Close() // it may not have noticed the failure yet
 	}
 }
 
-// repeatable reports whether an operation may be done twice: making VMs and snapshots may not.
+// repeatable reports whether an operation may be done twice: creating VMs and snapshots may not.
 func repeatable(o hostvm.Operation) bool {
 	switch o {
 	case hostvm.OpCreate, hostvm.OpClone, hostvm.OpSnapshot:
@@ -143,14 +143,14 @@ func (h *host) dial(ctx context.Context, tag target.Tag, vm target.VM) (net.Conn
 	return conn, err
 }
 
-// drop forgets the connection to a host that is gone.
+// drop closes and removes the connection to a host that is gone.
 func (h *host) drop() {
 	if c := h.take(); c != nil {
-		_ = c.Close() // the agent is gone: nothing to shut down
+		_ = c.Close() // the agent is gone: there is no orderly shutdown
 	}
 }
 
-// take returns the connection, if there is one, and leaves none.
+// take removes and returns the connection, nil if there is none.
 func (h *host) take() *hostvm.Client {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 
 var _ target.Locker = (*Target)(nil)
 
-// Lock takes all hosts. On each a process keeps the lease, which the connections of this target renew.
+// Lock locks all hosts. On each, a process keeps the lease, which the connections of this target renew.
 func (t *Target) Lock(ctx context.Context, h lease.Holder) (target.Lock, error) {
 	places := make([]lease.Place, len(t.hosts))
 	for i, host := range t.hosts {
@@ -58,7 +58,7 @@ func (p place) Take(ctx context.Context, o lease.Order) (lease.Answer, error) {
 		return lease.Answer{}, err
 	}
 	if other := reply.Lease.Other; other != nil {
-		// What a host says goes to terminals.
+		// Text from a host is shown on terminals.
 		other.Run, other.User = textio.Line(other.Run), textio.Line(other.User)
 	}
 	return *reply.Lease, nil

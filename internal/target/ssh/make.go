@@ -65,8 +65,8 @@ func (t *Target) make(ctx context.Context, tag target.Tag, specs []target.VMSpec
 	return vms, nil
 }
 
-// CloneVM copies a VM. A clone on the host of its source is made by that host; for others the data of the disks travels
-// through this machine.
+// CloneVM copies a VM. The host of the source makes clones on the same host; for other hosts, the data of the disks is
+// transferred through this machine.
 func (t *Target) CloneVM(
 	ctx context.Context, tag target.Tag, source target.VM, specs []target.VMSpec, linked bool,
 ) ([]target.VM, error) {
@@ -108,7 +108,7 @@ func (t *Target) CloneVM(
 	return clones, nil
 }
 
-// checkClones refuses before anything is made.
+// checkClones refuses invalid clones before any is made.
 func (t *Target) checkClones(source target.VM, specs []target.VMSpec) error {
 	if _, err := t.host(source.NodeID); err != nil {
 		return fmt.Errorf("clone vm %q: %w", source.Name, err)

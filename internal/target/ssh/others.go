@@ -8,7 +8,7 @@ import (
 	"github.com/braggdev/bragg/internal/textio"
 )
 
-// Others asks every host for VMs that do not carry the tag: those of other runs, and processes of hypervisors.
+// Others lists the VMs without the tag on all hosts: those of other runs, and processes of hypervisors.
 func (t *Target) Others(ctx context.Context, tag target.Tag) ([]target.Other, error) {
 	if err := tag.Check(); err != nil {
 		return nil, err

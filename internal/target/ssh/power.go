@@ -16,19 +16,19 @@ import (
 	"github.com/braggdev/bragg/internal/textio"
 )
 
-// Powered is a Target of which at least one host has a BMC.
+// Powered is a Target with at least one host that has a BMC.
 type Powered struct {
 	*Target
 	*bmc.Nodes
 
 	mu sync.Mutex
-	// known are the tagged VMs of a host, by id, as they were last seen: a host without power cannot be queried. Without an
-	// entry this program has never seen a complete list.
+	// known are the tagged VMs of a host, by id, as last seen: a host without power cannot be queried. Without an entry,
+	// this program has never seen a complete list.
 	known map[stock]map[string]target.VM
 	met   map[string]bool // marks of tags that this program has acted for
 }
 
-// stock is what carries a tag on a host.
+// stock identifies the objects with one tag on one host.
 type stock struct{ host, mark string }
 
 var (
@@ -37,7 +37,7 @@ var (
 	_ bmc.Surveyor       = (*Powered)(nil)
 )
 
-// open opens a target with what its hosts have.
+// open opens a target with power operations if its hosts have BMCs.
 func open(ctx context.Context, c target.Config, o target.OpenOptions) (target.Target, error) {
 	t, err := Open(ctx, c, o)
 	if err != nil {
@@ -53,7 +53,7 @@ func open(ctx context.Context, c target.Config, o target.OpenOptions) (target.Ta
 	return t, nil
 }
 
-// Inventory adds what the BMCs have to say.
+// Inventory adds the facts from the BMCs.
 func (p *Powered) Inventory(ctx context.Context) (target.Inventory, error) {
 	inventory, err := p.Target.Inventory(ctx)
 	inventory.Facts = append(inventory.Facts, p.Facts()...)
@@ -63,7 +63,7 @@ func (p *Powered) Inventory(ctx context.Context) (target.Inventory, error) {
 // noTag is a tag that no VM carries.
 var noTag = target.Tag{Controller: "none", Run: "none", Nonce: strings.Repeat("0", 32)}
 
-// Survey looks at a host whose power is about to be cut, or will be.
+// Survey examines a host whose power is about to be cut, or will be.
 func (p *Powered) Survey(ctx context.Context, nodeID string) (bmc.Survey, error) {
 	h, err := p.host(nodeID)
 	if err != nil {
@@ -103,7 +103,7 @@ func (p *Powered) Survey(ctx context.Context, nodeID string) (bmc.Survey, error)
 	return s, nil
 }
 
-// others reports whether all hosts answer but the one that is to be cut, and those that this program switched off; and which of
+// others reports whether all hosts answer except the one to be cut and those that this program switched off, and which of
 // them are the same machine as that one.
 func (p *Powered) others(ctx context.Context, cut *host, what *hostvm.Info) (all bmc.Answer, health string, same []string) {
 	var mu sync.Mutex
@@ -144,22 +144,22 @@ func controllerIs(info *hostvm.Info) bmc.Answer {
 	return bmc.Unknown
 }
 
-// PowerOffNode cuts the power of a host. What was connected to it is forgotten at once, not when a time limit has passed.
+// PowerOffNode cuts the power of a host. Connections to it are dropped at once, without waiting for a timeout.
 func (p *Powered) PowerOffNode(ctx context.Context, nodeID string) error {
 	return p.dropped(nodeID, p.Nodes.PowerOffNode(p.dropping(ctx, nodeID), nodeID))
 }
 
-// ShutdownNode asks a host to stop.
+// ShutdownNode requests a shutdown of a host.
 func (p *Powered) ShutdownNode(ctx context.Context, nodeID string) error {
 	return p.dropped(nodeID, p.Nodes.ShutdownNode(p.dropping(ctx, nodeID), nodeID))
 }
 
-// dropping forgets the connection to a host as soon as its BMC says that it is off.
+// dropping drops the connection to a host as soon as its BMC reports that it is off.
 func (p *Powered) dropping(ctx context.Context, nodeID string) context.Context {
 	return target.WithPowerChange(ctx, func(target.PowerChange) { _ = p.dropped(nodeID, nil) })
 }
 
-// dropped forgets the connection to a host whose power was taken, unless that failed.
+// dropped drops the connection to a host whose power was cut, unless that failed.
 func (p *Powered) dropped(nodeID string, failed error) error {
 	if h, err := p.host(nodeID); err == nil && failed == nil {
 		h.drop()
@@ -167,10 +167,10 @@ func (p *Powered) dropped(nodeID string, failed error) error {
 	return failed
 }
 
-// offPatience bounds how long a BMC may take to say whether its host is off, when that does not answer.
+// offPatience bounds how long a BMC may take to report whether its host is off, if the host does not answer.
 const offPatience = 30 * time.Second
 
-// isOff reports whether a host that does not answer is known to have no power.
+// isOff reports whether a host that does not answer is known to be powered off.
 func (p *Powered) isOff(ctx context.Context, nodeID string) bool {
 	ctx, cancel := context.WithTimeout(ctx, offPatience)
 	defer cancel()
@@ -178,8 +178,8 @@ func (p *Powered) isOff(ctx context.Context, nodeID string) bool {
 	return err == nil && state == target.PowerOff
 }
 
-// Owned lists VMs; those on hosts without power as last seen, and off. If this program has never listed such a host, the
-// host has to be powered on first.
+// Owned lists VMs; those on hosts without power are listed as last seen, and off. If this program has never listed such a
+// host, the host must be powered on first.
 func (p *Powered) Owned(ctx context.Context, tag target.Tag) ([]target.VM, error) {
 	p.meet(tag)
 	silent := map[string]bool{}
@@ -214,7 +214,7 @@ func (p *Powered) Owned(ctx context.Context, tag target.Tag) ([]target.VM, error
 	return vms, nil
 }
 
-// meet notes that this program acts for a tag, and reports whether it has not done so before.
+// meet records that this program acts for a tag, and reports whether the tag is new.
 func (p *Powered) meet(tag target.Tag) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -223,7 +223,7 @@ func (p *Powered) meet(tag target.Tag) bool {
 	return first
 }
 
-// note adds VMs to what is known of hosts of which all was known.
+// note adds VMs to the known lists of hosts that are complete.
 func (p *Powered) note(tag target.Tag, vms []target.VM) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -234,8 +234,8 @@ func (p *Powered) note(tag target.Tag, vms []target.VM) {
 	}
 }
 
-// making lets do make VMs and remembers them. Before a tag was met nothing has it. VMs that could not be made, and perhaps not
-// be removed either, are unknown.
+// making lets do make VMs and records them. No VM can have a tag before the tag was met. VMs that could not be made, and
+// possibly not removed either, are unknown.
 func (p *Powered) making(tag target.Tag, do func() ([]target.VM, error)) ([]target.VM, error) {
 	if p.meet(tag) {
 		p.mu.Lock()
@@ -255,17 +255,17 @@ func (p *Powered) making(tag target.Tag, do func() ([]target.VM, error)) ([]targ
 	return vms, nil
 }
 
-// Create makes VMs and remembers them.
+// Create makes VMs and records them.
 func (p *Powered) Create(ctx context.Context, tag target.Tag, specs []target.VMSpec) ([]target.VM, error) {
 	return p.making(tag, func() ([]target.VM, error) { return p.Target.Create(ctx, tag, specs) })
 }
 
-// CloneVM copies a VM and remembers the clones.
+// CloneVM copies a VM and records the clones.
 func (p *Powered) CloneVM(ctx context.Context, tag target.Tag, source target.VM, specs []target.VMSpec, linked bool) ([]target.VM, error) {
 	return p.making(tag, func() ([]target.VM, error) { return p.Target.CloneVM(ctx, tag, source, specs, linked) })
 }
 
-// Delete removes VMs and forgets them.
+// Delete removes VMs and their records.
 func (p *Powered) Delete(ctx context.Context, tag target.Tag, vms []target.VM) error {
 	if err := p.Target.Delete(ctx, tag, vms); err != nil {
 		return err
@@ -278,7 +278,7 @@ func (p *Powered) Delete(ctx context.Context, tag target.Tag, vms []target.VM) e
 	return nil
 }
 
-// PowerOffVMs kills what runs in VMs. Those on hosts without power are off.
+// PowerOffVMs kills the processes of VMs. VMs on hosts without power are off.
 func (p *Powered) PowerOffVMs(ctx context.Context, tag target.Tag, vms []target.VM) error {
 	err := p.Target.PowerOffVMs(ctx, tag, vms)
 	if err == nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/braggdev/bragg/internal/textio"
 )
 
-// NodeSpace returns how much room there is on the file system of the host's folder. Two hosts that are the same machine share it
-// where their folders lie on one device.
+// NodeSpace returns the free space of the file system that holds the host's folder. Two hosts on the same machine share it
+// if their folders are on the same device.
 func (t *Target) NodeSpace(ctx context.Context, nodeID string) (target.Space, error) {
 	h, err := t.host(nodeID)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package ssh is the target for existing Linux hosts, reached with the system's ssh. Each is
-// a node, and a VM on it is the agent with data disks that are files of the host. Nothing is installed: the agent's program
-// is sent when it is needed, opens no port, and is gone with its VMs.
+// Package ssh is the target for existing Linux hosts, reached with the system's ssh. Each is a node, and a VM on it is the
+// agent with files of the host as data disks. Nothing is installed: the agent's program is sent when it is needed, opens no
+// port, and is removed with its VMs.
 //
 //	Create, PowerOnVMs, … ──▶ host (link.go): ssh, the program at its other end ──▶ package hostvm there
 //	DialAgent ──▶ a stream of the same connection ──▶ socket of the agent ──▶ mutual TLS from end to end
@@ -57,7 +57,7 @@ func Provider() target.Provider {
 	}
 }
 
-// optionSSH holds what is handed to ssh with -o: words of the form Name=value.
+// optionSSH is the option whose words, of the form Name=value, are passed to ssh with -o.
 const optionSSH = "ssh_options"
 
 // Open checks the target file without connecting: hosts are contacted by the first operation that needs them.
@@ -91,7 +91,7 @@ func Open(_ context.Context, c target.Config, o target.OpenOptions) (*Target, er
 	return t, list.Err()
 }
 
-// Close ends the connections. VMs go on.
+// Close ends the connections. VMs keep running.
 func (t *Target) Close() error {
 	return t.onHosts(func(_ int, h *host) error { return h.close() })
 }
@@ -105,7 +105,7 @@ func (t *Target) host(nodeID string) (*host, error) {
 	return nil, fmt.Errorf("find node %q: no such node", nodeID)
 }
 
-// onHosts calls do for every host at once, and returns all errors.
+// onHosts calls do for all hosts concurrently, and returns all errors.
 func (t *Target) onHosts(do func(i int, h *host) error) error {
 	errs := make([]error, len(t.hosts))
 	var all sync.WaitGroup
@@ -116,7 +116,7 @@ func (t *Target) onHosts(do func(i int, h *host) error) error {
 	return errors.Join(errs...)
 }
 
-// byHost sorts VMs to their hosts.
+// byHost groups VMs by host.
 func (t *Target) byHost(vms []target.VM) (map[*host][]target.VM, error) {
 	sorted := map[*host][]target.VM{}
 	for _, vm := range vms {
@@ -129,7 +129,7 @@ func (t *Target) byHost(vms []target.VM) (map[*host][]target.VM, error) {
 	return sorted, nil
 }
 
-// onVMs asks the hosts of vms for an operation on those that are theirs, once no host has found a foreign one among them.
+// onVMs sends the hosts of vms a request for their VMs, after all hosts have confirmed that none of them is foreign.
 func (t *Target) onVMs(ctx context.Context, vms []target.VM, r hostvm.Request) error {
 	sorted, err := t.byHost(vms)
 	if err == nil && len(sorted) > 1 && r.Operation != hostvm.OpCheck {
@@ -149,7 +149,7 @@ func (t *Target) onVMs(ctx context.Context, vms []target.VM, r hostvm.Request) e
 	})
 }
 
-// remember notes under which tag VMs are reached.
+// remember records the tag of VMs.
 func (t *Target) remember(tag target.Tag, vms []target.VM) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -171,7 +171,7 @@ func (t *Target) Owned(ctx context.Context, tag target.Tag) ([]target.VM, error)
 	return t.owned(ctx, tag, func(_ *host, err error) ([]target.VM, error) { return nil, err })
 }
 
-// owned lists VMs; instead answers for a host that does not.
+// owned lists VMs; instead is called for a host that does not answer.
 func (t *Target) owned(
 	ctx context.Context, tag target.Tag, instead func(h *host, err error) ([]target.VM, error),
 ) ([]target.VM, error) {
@@ -198,7 +198,7 @@ func (t *Target) owned(
 	return vms, nil
 }
 
-// PowerOnVMs starts the agents of VMs, each with an identity of its own.
+// PowerOnVMs starts the agents of VMs, each with its own identity.
 func (t *Target) PowerOnVMs(ctx context.Context, tag target.Tag, vms []target.VM) error {
 	if t.options.Authority == nil {
 		return errors.New("power on VMs: no certificate authority for the identities of their agents")
@@ -226,7 +226,7 @@ func (t *Target) PowerOnVMs(ctx context.Context, tag target.Tag, vms []target.VM
 	})
 }
 
-// PowerOffVMs kills everything that runs in VMs.
+// PowerOffVMs kills all processes of VMs.
 func (t *Target) PowerOffVMs(ctx context.Context, tag target.Tag, vms []target.VM) error {
 	if err := tag.Check(); err != nil {
 		return err
@@ -234,7 +234,7 @@ func (t *Target) PowerOffVMs(ctx context.Context, tag target.Tag, vms []target.V
 	return t.onVMs(ctx, vms, hostvm.Request{Operation: hostvm.OpPowerOff, Tag: tag})
 }
 
-// SnapshotVMs copies the disks of VMs beside them.
+// SnapshotVMs copies the disks of VMs into their folders.
 func (t *Target) SnapshotVMs(ctx context.Context, tag target.Tag, vms []target.VM, name string) error {
 	if err := tag.Check(); err != nil {
 		return err
@@ -242,7 +242,7 @@ func (t *Target) SnapshotVMs(ctx context.Context, tag target.Tag, vms []target.V
 	return t.onVMs(ctx, vms, hostvm.Request{Operation: hostvm.OpSnapshot, Tag: tag, Name: name})
 }
 
-// DialAgent connects to the agent of a VM and proves to it, and has it prove, who speaks.
+// DialAgent connects to the agent of a VM with mutual authentication.
 func (t *Target) DialAgent(ctx context.Context, vm target.VM) (net.Conn, error) {
 	h, err := t.host(vm.NodeID)
 	if err != nil {
@@ -266,7 +266,7 @@ func (t *Target) DialAgent(ctx context.Context, vm target.VM) (net.Conn, error) 
 	return conn, nil
 }
 
-// Ready returns nil when all hosts answer.
+// Ready returns nil if all hosts answer.
 func (t *Target) Ready(ctx context.Context) error {
 	return t.onHosts(func(_ int, h *host) error {
 		_, err := h.call(ctx, hostvm.Request{Operation: hostvm.OpInfo})
@@ -274,7 +274,7 @@ func (t *Target) Ready(ctx context.Context) error {
 	})
 }
 
-// HostUp returns nil when the host answers.
+// HostUp returns nil if the host answers.
 func (t *Target) HostUp(ctx context.Context, nodeID string) error {
 	h, err := t.host(nodeID)
 	if err == nil {
@@ -283,7 +283,7 @@ func (t *Target) HostUp(ctx context.Context, nodeID string) error {
 	return err
 }
 
-// SampleNodes reads how busy the hosts are. One that does not answer has no samples.
+// SampleNodes reads how busy the hosts are. A host that does not answer has no samples.
 func (t *Target) SampleNodes(ctx context.Context) ([]target.NodeSample, error) {
 	found := make([][]target.NodeSample, len(t.hosts))
 	err := t.onHosts(func(i int, h *host) error {
@@ -298,7 +298,7 @@ func (t *Target) SampleNodes(ctx context.Context) ([]target.NodeSample, error) {
 	return nil, err
 }
 
-// Inventory asks all hosts what they are.
+// Inventory queries all hosts.
 func (t *Target) Inventory(ctx context.Context) (target.Inventory, error) {
 	infos := make([]*hostvm.Info, len(t.hosts))
 	err := t.onHosts(func(i int, h *host) error {
@@ -322,7 +322,7 @@ func (t *Target) Inventory(ctx context.Context) (target.Inventory, error) {
 		node := h.node
 		node.CPUs, node.RAMBytes = info.CPUs, info.RAMBytes
 		inventory.Nodes = append(inventory.Nodes, node)
-		// VMs are spread evenly, so the fullest host decides; the sum over hosts is what a plan is compared with.
+		// VMs are spread evenly, so that the fullest host is the limit; plans are compared with the sum over hosts.
 		if i == 0 || info.FreeBytes*int64(len(t.hosts)) < inventory.FreeBytes {
 			inventory.FreeBytes = info.FreeBytes * int64(len(t.hosts))
 		}
