@@ -12,13 +12,13 @@ import (
 
 const (
 	agentStopsWithin = 20 * time.Second
-	// An agent that crashed is started again, so that the controller can ask it what happened; one that crashes all the
-	// time is not.
+	// An agent that crashed is restarted, so that the controller can query what happened; after this many crashes it is
+	// not.
 	agentCrashesMax = 5
 	agentPause      = time.Second
 )
 
-// keepAgent runs the agent until it ends by itself or ctx does. It takes care of orphans too, as a first process must.
+// keepAgent runs the agent until it exits by itself or ctx ends. It also reaps orphans, as a first process must.
 func (m *machine) keepAgent(ctx context.Context, config string) outcome {
 	for crashes := 1; ; crashes++ {
 		status, err := m.runAgent(ctx, config)
@@ -37,7 +37,7 @@ func (m *machine) keepAgent(ctx context.Context, config string) outcome {
 	}
 }
 
-// crashed tells a crash (a signal, or Go's own code for one) from an end that the agent chose and explained.
+// crashed distinguishes a crash (a signal, or Go's own exit code for one) from an exit that the agent chose and explained.
 func crashed(s unix.WaitStatus) bool { return s.Signaled() || s.ExitStatus() == 2 }
 
 func describe(s unix.WaitStatus) string {
@@ -83,7 +83,7 @@ func (m *machine) runAgent(ctx context.Context, config string) (unix.WaitStatus,
 	}
 }
 
-// reapUntil collects every process that ends until id is among them.
+// reapUntil reaps every process that ends, until id does.
 func reapUntil(id int) unix.WaitStatus {
 	for {
 		var status unix.WaitStatus

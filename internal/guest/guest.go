@@ -1,4 +1,4 @@
-// Package guest is the agent's program as the first process of a machine: a VM that consists of a kernel, a few of its
+// Package guest is the agent's program as the first process of a machine: a VM that consists of a kernel, some of its
 // modules and bragg-agent, and boots in seconds. It is not a distribution: it has no shell, no login and no other program.
 //
 //	kernel ──▶ Init: file systems, modules, disks in order ──▶ seed ──▶ network ──▶ agent as a child
@@ -23,21 +23,21 @@ import (
 	"github.com/braggdev/bragg/internal/agent"
 )
 
-// Names that package image and the first process agree on.
+// Names on which package image and the first process agree.
 const (
-	// VolumeLabel is the label of a seed's file system, as NoCloud has it.
+	// VolumeLabel is the label of a seed's file system, as in NoCloud.
 	VolumeLabel = "cidata"
-	// SeedFile is the document on a seed, beside the files of cloud-init.
+	// SeedFile is the document on a seed, in addition to the files of cloud-init.
 	SeedFile = "bragg.json"
-	// ModulesFile is where the first process finds its Modules.
+	// ModulesFile is where the first process reads its Modules.
 	ModulesFile = "/etc/bragg/modules.json"
-	// FilesDir is where files of a seed may lie.
+	// FilesDir is the folder for files of a seed.
 	FilesDir = "/etc/bragg"
-	// FirmwareSeed is the name under which QEMU's fw_cfg may offer the document instead of a disk.
+	// FirmwareSeed is the name under which QEMU's fw_cfg may provide the document instead of a disk.
 	FirmwareSeed = "opt/org.bragg/seed"
 )
 
-// SeedVersion is raised when a former guest could misread a seed.
+// SeedVersion is incremented when an older guest could misread a seed.
 const SeedVersion = 1
 
 const (
@@ -46,15 +46,15 @@ const (
 	filesMax     = 64
 )
 
-// Seed is what makes one VM of many: the content of SeedFile.
+// Seed has what distinguishes one VM from others: the content of SeedFile.
 type Seed struct {
 	Version    int    `json:"version"`
 	InstanceID string `json:"instance_id"`
 	Hostname   string `json:"hostname"`
 	MachineID  string `json:"machine_id"` // 32 hexadecimal digits
-	// Network describes the interfaces. Empty: DHCP on every one.
+	// Network describes the interfaces. Empty: DHCP on all.
 	Network []Link `json:"network,omitempty"`
-	// Agent is the agent's own configuration; its files lie below FilesDir.
+	// Agent is the agent's own configuration; its files are below FilesDir.
 	Agent agent.Config `json:"agent"`
 	// Files are written before the agent starts, readable by root only: path below FilesDir → content.
 	Files map[string]string `json:"files,omitempty"`
@@ -62,13 +62,13 @@ type Seed struct {
 
 // Link is one network interface.
 type Link struct {
-	MAC     string `json:"mac,omitempty"`     // which interface; empty: the first one
+	MAC     string `json:"mac,omitempty"`     // selects the interface; empty: the first one
 	Address string `json:"address,omitempty"` // with its prefix, "10.0.2.10/24"; empty: DHCP
 	Gateway string `json:"gateway,omitempty"`
-	MTU     int    `json:"mtu,omitempty"` // 0: as it is
+	MTU     int    `json:"mtu,omitempty"` // 0: unchanged
 }
 
-// ReadSeed reads a document and reports everything that is wrong with it.
+// ReadSeed reads a document and reports all its errors.
 func ReadSeed(r io.Reader) (Seed, error) {
 	text, err := io.ReadAll(io.LimitReader(r, seedBytesMax+1))
 	if err != nil {
@@ -133,7 +133,7 @@ func (s Seed) Check() error {
 	return errors.Join(faults...)
 }
 
-// Check reports everything that is wrong with one interface.
+// Check reports all errors of one interface.
 func (l Link) Check() error {
 	var faults []error
 	if l.MAC != "" {
@@ -168,7 +168,7 @@ func (l Link) Check() error {
 	return errors.Join(faults...)
 }
 
-// ValidInstanceID reports whether id can be an instance's: cloud-init makes a folder of this name.
+// ValidInstanceID reports whether id can be an instance id: cloud-init makes a folder of this name.
 func ValidInstanceID(id string) bool {
 	if len(id) == 0 || len(id) > 128 {
 		return false
@@ -188,8 +188,8 @@ func validMachineID(id string) bool {
 	return len(id) == 32 && strings.Trim(id, "0123456789abcdef") == "" && strings.Trim(id, "0") != ""
 }
 
-// Hostname turns any name of a VM into one that hosts may have: lower-case letters, digits and dashes, at most 63. Two
-// names can become the same.
+// Hostname turns any VM name into a valid host name: lower-case letters, digits and dashes, at most 63. Two VM names may
+// yield the same host name.
 func Hostname(vm string) string {
 	var b strings.Builder
 	for _, c := range strings.ToLower(vm) {
@@ -208,7 +208,7 @@ func Hostname(vm string) string {
 	return "vm"
 }
 
-// Modules says which of the kernel's modules lie in an initramfs, and what to do with them.
+// Modules lists the kernel modules in an initramfs, and which of them to load.
 type Modules struct {
 	Release string            `json:"release"` // of the kernel
 	Load    []string          `json:"load"`    // always, in this order
@@ -218,14 +218,14 @@ type Modules struct {
 // Module is one of the kernel's modules.
 type Module struct {
 	Path  string   `json:"path"`
-	Needs []string `json:"needs,omitempty"` // modules that must be there before
-	// Aliases, where there are some, make a module one that is loaded only for hardware that is there: patterns as
-	// path.Match has them, for the modalias of a device.
+	Needs []string `json:"needs,omitempty"` // modules that must be loaded before
+	// Aliases, if there are any, mean that a module is loaded only for existing hardware: patterns of path.Match for the
+	// modalias of a device.
 	Aliases    []string `json:"aliases,omitempty"`
 	Parameters string   `json:"parameters,omitempty"`
 }
 
-// Order returns the names of modules to load for the devices whose modaliases are given, each after what it needs.
+// Order returns the names of modules to load for the given modaliases of devices, each after its dependencies.
 func (m Modules) Order(present []string) []string {
 	var order []string
 	seen := map[string]bool{}

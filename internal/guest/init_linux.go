@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// IsInit reports whether this process is the first one of a machine that package image made. A container's first process
-// is an agent like any other.
+// IsInit reports whether this process is the first one of a machine that package image made. A container's first process is
+// an ordinary agent.
 func IsInit() bool {
 	if os.Getpid() != 1 {
 		return false
@@ -23,7 +23,7 @@ func IsInit() bool {
 	return err == nil
 }
 
-// machine is what the first process holds. Its console is where a person or a provider reads what went wrong.
+// machine is the state of the first process. Its console is where a person or a provider reads errors.
 type machine struct {
 	console *os.File
 	random  <-chan struct{} // closed once the kernel has random numbers
@@ -37,7 +37,7 @@ func (m *machine) say(format string, args ...any) {
 	fmt.Fprintf(m.console, "bragg: %s\r\n", line)
 }
 
-// Init is the life of the machine. It ends with the machine's power, never by returning.
+// Init is the whole life of the machine. It ends by switching off the machine and never returns.
 func Init() int {
 	m := &machine{console: os.Stderr}
 	outcome := m.live()
@@ -47,7 +47,7 @@ func Init() int {
 	}
 }
 
-// outcome is how a machine ends.
+// outcome is the result of a machine's life: how it ends.
 type outcome struct {
 	reboot bool
 	reason string
@@ -91,7 +91,7 @@ func (m *machine) live() (o outcome) {
 	return o
 }
 
-// survive turns a panic into a message: the kernel would show a panic of its own instead.
+// survive turns a panic into a message: otherwise the kernel would panic.
 func (m *machine) survive(o *outcome) {
 	if fault := recover(); fault != nil {
 		m.say("defect: %v", fault)
@@ -100,13 +100,13 @@ func (m *machine) survive(o *outcome) {
 	}
 }
 
-// serve finds out what this VM is and runs its agent until that ends or ctx does.
+// serve reads the VM's identity and runs its agent until the agent or ctx ends.
 func (m *machine) serve(ctx context.Context) outcome {
 	seed, err := m.findSeed(ctx)
 	if err != nil {
 		return outcome{reason: err.Error()}
 	}
-	if m.address != "" { // a VM that is started by hand overrides it
+	if m.address != "" { // a VM that is started by hand may override it
 		seed.Network = []Link{{Address: m.address, Gateway: m.gateway}}
 		if err := seed.Network[0].Check(); err != nil {
 			return outcome{reason: "kernel command line: " + err.Error()}
@@ -147,7 +147,7 @@ func randomness() <-chan struct{} {
 	return ready
 }
 
-// become gives the machine its names and files.
+// become sets the names of the machine and writes its files.
 func become(s Seed) error {
 	if err := unix.Sethostname([]byte(s.Hostname)); err != nil {
 		return fmt.Errorf("set hostname %q: %w", s.Hostname, err)
@@ -166,7 +166,7 @@ func become(s Seed) error {
 	return nil
 }
 
-// mountAll mounts what programs expect of a Linux machine.
+// mountAll mounts the usual file systems of Linux.
 func mountAll() error {
 	for _, f := range []struct {
 		kind, path string
@@ -189,7 +189,7 @@ func mountAll() error {
 	return nil
 }
 
-// arguments are what the kernel's command line says to us.
+// arguments are Bragg's parameters on the kernel's command line.
 type arguments struct {
 	address, gateway string
 	seedWithin       time.Duration
@@ -197,7 +197,7 @@ type arguments struct {
 
 const seedWithinDefault = time.Minute
 
-// readArguments takes what begins with "bragg." and leaves the rest to the kernel.
+// readArguments reads parameters that begin with "bragg." and skips those of the kernel.
 func readArguments(line string) arguments {
 	a := arguments{seedWithin: seedWithinDefault}
 	for word := range strings.FieldsSeq(line) {

@@ -16,8 +16,8 @@ import (
 
 const scsiBus = "/sys/bus/scsi"
 
-// loadModules loads what the machine needs. A module that does not load is logged and skipped: its hardware may be absent,
-// and a missing device is reported when it is needed.
+// loadModules loads the modules of the machine. A module that does not load is logged and skipped: its hardware may be
+// absent, and a missing device is reported when it is needed.
 func (m *machine) loadModules() {
 	text, err := os.ReadFile(ModulesFile)
 	var modules Modules
@@ -33,8 +33,8 @@ func (m *machine) loadModules() {
 			m.say("load module %s: %v", name, err)
 		}
 		if name == "scsi_mod" {
-			// The kernel gives names to SCSI disks in the order in which drivers happen to finish, so that sdb may be any
-			// of them. We let none start before all are known, and then one after another.
+			// The kernel names SCSI disks in the order in which drivers happen to finish, so that sdb may be any of them.
+			// No driver starts until all disks are known; then they start one after another.
 			m.check(os.WriteFile(scsiBus+"/drivers_autoprobe", []byte("0"), 0))
 		}
 	}
@@ -60,7 +60,7 @@ func loadModule(one Module) error {
 	return err
 }
 
-// modaliases lists the devices that are there, as modules name them.
+// modaliases lists the existing devices in the form that modules use.
 func modaliases() []string {
 	files, _ := filepath.Glob("/sys/bus/*/devices/*/modalias")
 	var found []string
@@ -109,12 +109,12 @@ func sortedByAddress(names []string) []string {
 	return out
 }
 
-// bindDisks starts the driver of each SCSI disk and CD drive in the order of their addresses, which gives them their
-// names: the first disk is sda.
+// bindDisks starts the driver of each SCSI disk and CD drive in the order of their addresses, which determines their names:
+// the first disk is sda.
 func (m *machine) bindDisks() error {
 	entries, err := os.ReadDir(scsiBus + "/devices")
 	if err != nil {
-		return nil // no SCSI here
+		return nil // no SCSI devices
 	}
 	var names []string
 	for _, e := range entries {
@@ -132,7 +132,7 @@ func (m *machine) bindDisks() error {
 		err = os.WriteFile(filepath.Join(scsiBus, "drivers", driver, "bind"), []byte(name), 0)
 		m.check(wrap(err, "start SCSI device %s", name))
 	}
-	// What is attached later gets the next name.
+	// Disks that are attached later get the next names.
 	return os.WriteFile(scsiBus+"/drivers_autoprobe", []byte("1"), 0)
 }
 
@@ -143,8 +143,8 @@ func wrap(err error, format string, args ...any) error {
 	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), err)
 }
 
-// blockDevices lists disks and CD drives by their nodes, without partitions, in the order of their names' lengths and
-// letters: sda before sdb before sdaa.
+// blockDevices lists the nodes of disks and CD drives, without partitions, ordered by the length and letters of their
+// names: sda before sdb before sdaa.
 func blockDevices() []string {
 	entries, _ := os.ReadDir("/sys/block")
 	var out []string

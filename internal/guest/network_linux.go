@@ -20,14 +20,14 @@ const (
 	networkPauseMax = 15 * time.Second
 	dhcpAnswers     = 3 * time.Second // for each of dhcpTries
 	dhcpTries       = 3
-	leaseDefault    = time.Hour // where a server does not say
+	leaseDefault    = time.Hour // if the server gives none
 	leaseMin        = 10 * time.Second
 )
 
-// connect returns once every interface has its address. It tries again for as long as ctx lives: an agent without a
-// network is of no use, and a switch may come back.
+// connect returns once every interface has its address. It retries until ctx ends: an agent without a network is useless,
+// and a switch may come back.
 func (m *machine) connect(ctx context.Context, s Seed) error {
-	done := map[int]bool{} // interfaces that have their address, by the kernel's number
+	done := map[int]bool{} // interfaces that have their address, by kernel index
 	for pause := networkPause; ; pause = min(2*pause, networkPauseMax) {
 		err := m.connectOnce(ctx, s, done)
 		if err == nil {
@@ -41,7 +41,7 @@ func (m *machine) connect(ctx context.Context, s Seed) error {
 }
 
 func (m *machine) connectOnce(ctx context.Context, s Seed, done map[int]bool) error {
-	// Others learn at once where an address has gone.
+	// Others learn at once that an address has moved.
 	_ = os.WriteFile("/proc/sys/net/ipv4/conf/all/arp_notify", []byte("1"), 0)
 	if lo, err := netlink.LinkByName("lo"); err == nil {
 		m.check(netlink.LinkSetUp(lo))
@@ -72,7 +72,7 @@ func (m *machine) connectOnce(ctx context.Context, s Seed, done map[int]bool) er
 	return nil
 }
 
-// firstOf asks for an address on one interface after another and is content with one.
+// firstOf requests an address on one interface after another until one has it.
 func (m *machine) firstOf(ctx context.Context, cards []netlink.Link, hostname string) error {
 	var faults []error
 	for _, card := range cards {
@@ -85,7 +85,7 @@ func (m *machine) firstOf(ctx context.Context, cards []netlink.Link, hostname st
 	return errors.Join(faults...)
 }
 
-// ethernets lists the interfaces that a hypervisor gave us, in the order of the kernel's numbers.
+// ethernets lists the interfaces of the VM, ordered by kernel index.
 func ethernets() ([]netlink.Link, error) {
 	all, err := netlink.LinkList()
 	if err != nil {
@@ -139,7 +139,7 @@ func (m *machine) connectLink(ctx context.Context, card netlink.Link, want Link,
 	return nil
 }
 
-// give sets an address and the way out.
+// give sets an address and the default route.
 func give(card netlink.Link, address *net.IPNet, gateway net.IP) error {
 	if err := netlink.AddrReplace(card, &netlink.Addr{IPNet: address}); err != nil {
 		return fmt.Errorf("set address %s: %w", address, err)
@@ -153,7 +153,7 @@ func give(card netlink.Link, address *net.IPNet, gateway net.IP) error {
 	return nil
 }
 
-// lease takes an address from a DHCP server, identified by the card's own address, which no two VMs share.
+// lease gets an address from a DHCP server, identified by the card's MAC address, which is unique among VMs.
 func (m *machine) lease(ctx context.Context, card netlink.Link, hostname string) error {
 	client, err := nclient4.New(card.Attrs().Name, nclient4.WithTimeout(dhcpAnswers), nclient4.WithRetry(dhcpTries))
 	if err != nil {
@@ -178,7 +178,7 @@ func (m *machine) lease(ctx context.Context, card netlink.Link, hostname string)
 	return nil
 }
 
-// tenancy is an address that a DHCP server lent.
+// tenancy is an address leased from a DHCP server.
 type tenancy struct {
 	client  *nclient4.Client
 	lease   *nclient4.Lease
@@ -186,8 +186,8 @@ type tenancy struct {
 	options []dhcpv4.Modifier
 }
 
-// renew renews a DHCP lease until ctx ends. An unreachable server is retried; the address stays meanwhile, because removing
-// it would end an otherwise undisturbed run.
+// renew renews a DHCP lease until ctx ends. An unreachable server is retried; the address stays in the meantime, because
+// removing it would end an otherwise undisturbed run.
 func (m *machine) renew(ctx context.Context, card netlink.Link, t *tenancy) {
 	var o outcome
 	defer m.survive(&o)
@@ -236,12 +236,12 @@ func gatewayOf(ack *dhcpv4.DHCPv4) net.IP {
 	return nil
 }
 
-// renewAfter is half of the lease, as RFC 2131, 4.4.5 has it.
+// renewAfter is half of the lease, according to RFC 2131, 4.4.5.
 func renewAfter(ack *dhcpv4.DHCPv4) time.Duration {
 	return max(ack.IPAddressLeaseTime(leaseDefault)/2, leaseMin)
 }
 
-// againAfter is half of what is left of a lease that could not be renewed, by the same section.
+// againAfter is half of the remaining lease after a failed renewal, according to the same section.
 func againAfter(l *nclient4.Lease, now time.Time) time.Duration {
 	return max(l.CreationTime.Add(l.ACK.IPAddressLeaseTime(leaseDefault)).Sub(now)/2, leaseMin)
 }

@@ -11,14 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An event of an input device: two words of time, which we skip, then type, code, value (linux/input.h).
+// An event of an input device: two words of time, which are skipped, then type, code, value (linux/input.h).
 const (
 	eventBytes = 24
 	eventKey   = 1   // EV_KEY
 	keyPower   = 116 // KEY_POWER
 )
 
-// watchButtons tells when the power button is pressed: a hypervisor presses it for a shutdown by ACPI.
+// watchButtons reports when the power button is pressed: a hypervisor presses it for a shutdown by ACPI.
 func (m *machine) watchButtons() <-chan outcome {
 	pressed := make(chan outcome, 1)
 	names, _ := filepath.Glob("/sys/class/input/event*/device/name")
@@ -63,7 +63,7 @@ func isPress(event [eventBytes]byte) bool {
 		binary.NativeEndian.Uint32(event[20:]) == 1
 }
 
-// watchSignals reports signals that ask PID 1 to end: SIGTERM for power off, SIGINT (which the kernel sends for
+// watchSignals reports signals that request the end of PID 1: SIGTERM for power off, SIGINT (which the kernel sends for
 // Ctrl-Alt-Del) for a restart.
 func watchSignals() <-chan outcome {
 	_ = unix.Reboot(unix.LINUX_REBOOT_CMD_CAD_OFF)
@@ -77,7 +77,7 @@ func watchSignals() <-chan outcome {
 	return asked
 }
 
-// end writes everything to the disks and switches the machine off.
+// end flushes all disks and switches the machine off.
 func (m *machine) end(o outcome) {
 	word, command := "power off", unix.LINUX_REBOOT_CMD_POWER_OFF
 	if o.reboot {

@@ -19,7 +19,7 @@ const (
 	seedEvery = 200 * time.Millisecond
 )
 
-// findSeed looks for the seed on all disks until there is one. An invalid seed ends the search at once: waiting would not
+// findSeed searches all disks for the seed until it finds one. An invalid seed ends the search at once: waiting would not
 // fix it.
 func (m *machine) findSeed(ctx context.Context) (Seed, error) {
 	deadline := time.Now().Add(m.seedWithin)
@@ -49,7 +49,7 @@ func firstWord(text, otherwise string) string {
 	return text
 }
 
-// lookForSeed looks once. found is false where no place claims to be a seed.
+// lookForSeed searches once. found is false if no place has a seed.
 func lookForSeed() (s Seed, found bool, err error) {
 	if f, err := os.Open("/sys/firmware/qemu_fw_cfg/by_name/" + FirmwareSeed + "/raw"); err == nil {
 		defer f.Close()
@@ -66,8 +66,8 @@ func lookForSeed() (s Seed, found bool, err error) {
 	return Seed{}, false, nil
 }
 
-// labelled reports whether a device holds an ISO 9660 file system with our label. ECMA-119, 8.4: the primary volume
-// descriptor is sector 16, with "CD001" at byte 1 and the label in the 32 bytes from byte 40 on.
+// labelled reports whether a device has an ISO 9660 file system with the label of seeds. ECMA-119, 8.4: the primary volume
+// descriptor is sector 16, with "CD001" at byte 1 and the label in the 32 bytes from byte 40.
 func labelled(device string) bool {
 	f, err := os.Open(device)
 	if err != nil {

@@ -15,7 +15,7 @@ const (
 	agentBytesMax = 64 << 20
 )
 
-// agentFile is a program that was found to be an agent.
+// agentFile is a program that was verified to be an agent.
 type agentFile struct {
 	text    []byte
 	version string
@@ -25,7 +25,7 @@ type agentFile struct {
 // architectures by the machine of ELF files.
 var architectures = map[elf.Machine]string{elf.EM_X86_64: "amd64", elf.EM_AARCH64: "arm64"}
 
-// readAgent reads the agent's program and finds out whether it can be the only program of a machine.
+// readAgent reads the agent's program and checks whether it can be the only program of a machine.
 func readAgent(path, architecture string) (agentFile, error) {
 	text, err := readBounded(path, agentBytesMax)
 	if err != nil {

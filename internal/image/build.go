@@ -13,15 +13,15 @@ import (
 	"github.com/braggdev/bragg/internal/durable"
 )
 
-// Source names what an image is made of.
+// Source names the inputs of an image.
 type Source struct {
 	Package string // path of a Debian package with a kernel and its modules
 	Agent   string // path of bragg-agent, for the kernel's architecture
-	// FindAgent returns that path where Agent is empty. Architectures are called as Go does: amd64, arm64.
+	// FindAgent returns that path if Agent is empty. Architectures have Go's names: amd64, arm64.
 	FindAgent func(architecture string) (string, error)
 }
 
-// Build makes an image in the folder dir. The same two files give the same bytes, independent of user, place and time.
+// Build makes an image in the folder dir. The same two files produce the same bytes, independent of user, place and time.
 func Build(s Source, dir string) (Manifest, error) {
 	kernel, err := readKernel(s.Package)
 	if err != nil {
@@ -61,7 +61,7 @@ func Build(s Source, dir string) (Manifest, error) {
 	return m, store(dir, kernel.image, initramfs, append(text, '\n'))
 }
 
-// store writes the files, the manifest last and only after the former one is gone: a folder with a manifest is whole.
+// store writes the files, the manifest last and only after removing the former one: a folder with a manifest is complete.
 func store(dir string, kernel, initramfs, manifest []byte) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("make folder of image: %w", err)
@@ -80,7 +80,7 @@ func store(dir string, kernel, initramfs, manifest []byte) error {
 	return nil
 }
 
-// WriteSecret writes a file that only its owner may read, such as a seed.
+// WriteSecret writes a file that only its owner can read, such as a seed.
 func WriteSecret(path string, text []byte) error {
 	if err := durable.WriteFile(path, text, 0o600); err != nil {
 		return fmt.Errorf("write %q: %w", path, err)

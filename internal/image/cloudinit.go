@@ -10,8 +10,8 @@ import (
 	"github.com/braggdev/bragg/internal/guest"
 )
 
-// The documents of cloud-init's NoCloud source. Each is written by the YAML library from these types: nothing that
-// comes from outside can become structure.
+// The documents of cloud-init's NoCloud source. The YAML library writes each of them from these types: external input
+// cannot become structure.
 type (
 	userData struct {
 		Hostname         string      `yaml:"hostname"`
@@ -78,7 +78,7 @@ WantedBy=multi-user.target
 
 const unitName = "bragg-agent.service"
 
-// hostKeyTypes are what every client of today takes. A key of RSA too takes half a minute where a processor is emulated.
+// hostKeyTypes are accepted by all current clients. An additional RSA key takes half a minute on an emulated processor.
 var hostKeyTypes = []string{"ed25519", "ecdsa"}
 
 // cloudInit adds cloud-init's files to a seed.
@@ -90,7 +90,7 @@ func (g Guest) cloudInit(s guest.Seed, files map[string][]byte) error {
 	u := userData{
 		Hostname: s.Hostname, DeleteHostKeys: true, HostKeyTypes: hostKeyTypes,
 		WriteFiles: []cloudFile{
-			// systemd and DHCP clients derive identities from this file, which clones would share.
+			// systemd and DHCP clients derive identities from this file, which clones would otherwise share.
 			{"/etc/machine-id", "root:root", "0444", s.MachineID + "\n"},
 			{configPath, "root:root", "0600", string(config) + "\n"},
 			{"/etc/systemd/system/" + unitName, "root:root", "0644", unit},
@@ -116,7 +116,7 @@ func (g Guest) cloudInit(s guest.Seed, files map[string][]byte) error {
 	return nil
 }
 
-// commands are what cloud-init runs at the first start of an instance.
+// commands are the commands that cloud-init runs at the first start of an instance.
 func (g Guest) commands() (commands [][]string) {
 	if g.Program != nil {
 		const place = "/run/bragg-seed"
@@ -130,13 +130,13 @@ func (g Guest) commands() (commands [][]string) {
 	return append(commands,
 		[]string{"systemctl", "daemon-reload"},
 		[]string{"systemctl", "enable", unitName},
-		// Once the agent answers, the VM's power may be cut, and cloud-init does none of this again.
+		// Once the agent answers, the VM's power may be cut, and cloud-init does not repeat any of this.
 		[]string{"sync"},
 		[]string{"systemctl", "start", unitName})
 }
 
-// networkOf describes the network in version 2. DHCP uses the card's MAC address and not the machine-id, which is still the
-// template's when the first address is requested.
+// networkOf describes the network in version 2. DHCP uses the card's MAC address and not the machine-id, which is still
+// that in the template when the first address is requested.
 func networkOf(links []guest.Link) networkConfig {
 	n := networkConfig{Version: 2, Ethernets: map[string]cloudEthernet{}}
 	if len(links) == 0 {

@@ -16,15 +16,15 @@ import (
 const (
 	arMagic       = "!<arch>\n"
 	arHeaderBytes = 60
-	// unpackedBytesMax bounds what a package may unpack to: Debian's largest kernel has about 600 MB.
+	// unpackedBytesMax bounds the unpacked size of a package: Debian's largest kernel has about 600 MB.
 	unpackedBytesMax = 2 << 30
 )
 
-// errUnpacked ends reading of what grows without end.
+// errUnpacked ends reading of data that exceeds the bound.
 var errUnpacked = fmt.Errorf("it unpacks to more than %d bytes", int64(unpackedBytesMax))
 
 // openMember finds a member of a Debian package (deb(5): an ar archive) and returns it unpacked: "data.tar" or
-// "control.tar", with any compression. What it returns must be closed; r stays the caller's.
+// "control.tar", with any compression. The caller must close the result, and still owns r.
 func openMember(r io.Reader, member string) (io.ReadCloser, error) {
 	magic := make([]byte, len(arMagic))
 	if _, err := io.ReadFull(r, magic); err != nil || string(magic) != arMagic {
@@ -49,7 +49,7 @@ func openMember(r io.Reader, member string) (io.ReadCloser, error) {
 	}
 }
 
-// unpack decompresses by the ending of a file's name, within bounds.
+// unpack decompresses according to the ending of a file's name, within bounds.
 func unpack(r io.Reader, suffix string) (io.ReadCloser, error) {
 	bounded := func(r io.Reader) io.ReadCloser { return io.NopCloser(&boundedReader{r: r, left: unpackedBytesMax}) }
 	switch suffix {
@@ -87,7 +87,7 @@ func (c *closing) Close() error {
 	return nil
 }
 
-// boundedReader ends with errUnpacked, where an io.LimitReader would pretend that the file ends there.
+// boundedReader ends with errUnpacked; an io.LimitReader would report the end of the file.
 type boundedReader struct {
 	r    io.Reader
 	left int64

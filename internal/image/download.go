@@ -15,15 +15,15 @@ import (
 )
 
 const (
-	// DefaultPackage is Debian's kernel for VMs; it has no kernel of its own and depends on the newest.
+	// DefaultPackage is Debian's kernel for VMs; it contains no kernel and depends on the newest one.
 	DefaultPackage = "linux-image-cloud-amd64"
 	// downloadWithin bounds one download.
 	downloadWithin = 15 * time.Minute
 	controlMax     = 1 << 20
 )
 
-// Download fetches a kernel package from Debian's archive into dir, with the apt-get of this machine and what that trusts,
-// and returns its path. A package that only depends on the newest kernel leads to that one.
+// Download fetches a kernel package from Debian's archive into dir, with this machine's apt-get and its trusted keys, and
+// returns its path. For a package that only depends on the newest kernel, it fetches that one.
 func Download(ctx context.Context, name, dir string) (path string, err error) {
 	for range 3 {
 		if path, err = fetch(ctx, name, dir); err != nil {
@@ -57,7 +57,7 @@ func fetch(ctx context.Context, name, dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// As root, apt-get would use a user of its own, who cannot write here.
+	// As root, apt-get would switch to its own user, who cannot write here.
 	command := exec.CommandContext(ctx, "apt-get", "-q", "-o", "APT::Sandbox::User=", "download", name)
 	command.Dir, command.WaitDelay = dir, 5*time.Second
 	command.Env = append(os.Environ(), "LC_ALL=C")
@@ -77,7 +77,7 @@ func fetch(ctx context.Context, name, dir string) (string, error) {
 	}
 	for path := range after {
 		if strings.HasPrefix(filepath.Base(path), name+"_") {
-			return path, nil // apt-get found it here already
+			return path, nil // apt-get found it here
 		}
 	}
 	return "", noDownload(name, fmt.Errorf("apt-get left no package"), said.String())
@@ -108,7 +108,7 @@ func validPackage(name string) bool {
 	return ok && rest != "" && len(name) < 128 && strings.Trim(rest, "abcdefghijklmnopqrstuvwxyz0123456789.+-") == ""
 }
 
-// dependency returns the kernel package that another one only leads to, or "" where it is a kernel itself.
+// dependency returns the kernel package on which a metapackage depends, or "" if path is a kernel itself.
 func dependency(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -135,8 +135,8 @@ func dependency(path string) (string, error) {
 	return next, nil
 }
 
-// leadsTo reads a package's control file: a package of section "metapackages" brings nothing itself, and the first kernel
-// that it depends on is the one that is meant.
+// leadsTo reads a package's control file: a package of section "metapackages" has no content, and the first kernel in its
+// dependencies is the intended one.
 func leadsTo(control string) string {
 	fields := map[string]string{}
 	for line := range strings.Lines(control) {

@@ -1,5 +1,5 @@
-// Package image makes what VMs are started from. It knows no hypervisor and starts nothing: providers hand its files to
-// theirs.
+// Package image makes the images and seeds from which VMs start. It does not depend on a hypervisor and starts no VMs:
+// providers pass its files to their hypervisor.
 //
 //	Build  kernel package + bragg-agent ──▶ folder: kernel, initramfs with the agent as init, manifest   (boots in seconds)
 //	Open   folder ──▶ Image, its files checked
@@ -25,12 +25,12 @@ const (
 	InitramfsFile = "initramfs"
 )
 
-// Format is raised when a former reader could misread a manifest.
+// Format is incremented when an older reader could misread a manifest.
 const Format = 1
 
-// commandLine is the kernel's command line: errors only, to the screen and the first serial line. A kernel after an oops
-// must not continue in an undefined state: it panics, which the hypervisor notices through a pvpanic device, and otherwise reboots. An
-// unexplained NMI panics too, so that a panic can be injected.
+// commandLine returns the kernel's command line: errors only, to the screen and the first serial line. A kernel after an
+// oops must not continue in an undefined state: it panics, which the hypervisor notices through a pvpanic device, and
+// otherwise reboots. An unexplained NMI panics too, so that a panic can be injected.
 func commandLine(architecture string) string {
 	serial, x86 := "ttyS0", " unknown_nmi_panic"
 	if architecture == "arm64" {
@@ -42,9 +42,9 @@ func commandLine(architecture string) string {
 // Manifest describes an image: the content of ManifestFile.
 type Manifest struct {
 	Format       int    `json:"format"`
-	Architecture string `json:"architecture"` // as Go names it: amd64, arm64
+	Architecture string `json:"architecture"` // Go's name: amd64, arm64
 	Release      string `json:"kernel_release"`
-	Package      File   `json:"kernel_package"` // that the kernel came from
+	Package      File   `json:"kernel_package"` // source of the kernel
 	Agent        File   `json:"agent"`
 	AgentVersion string `json:"agent_version"`
 	Kernel       File   `json:"kernel"`
@@ -52,7 +52,7 @@ type Manifest struct {
 	CommandLine  string `json:"command_line"`
 }
 
-// File is a file by its content.
+// File identifies a file by its content.
 type File struct {
 	Name   string `json:"name"`
 	Bytes  int64  `json:"bytes"`
@@ -73,7 +73,7 @@ func broken(dir string, err error) error {
 	}
 }
 
-// Open reads the manifest of an image and checks that its files are the ones that were made.
+// Open reads the manifest of an image and checks that its files are unchanged.
 func Open(dir string) (Image, error) {
 	text, err := os.ReadFile(filepath.Join(dir, ManifestFile))
 	if err != nil {

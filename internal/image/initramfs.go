@@ -13,8 +13,8 @@ import (
 	"github.com/braggdev/bragg/internal/guest"
 )
 
-// writeInitramfs makes the archive that the kernel unpacks into its first file system: the agent as /init, and modules.
-// Nothing in it depends on when, where or by whom it is made.
+// writeInitramfs makes the archive that the kernel unpacks into its first file system: the agent as /init, and modules. Its
+// content does not depend on time, place or user.
 func writeInitramfs(agent []byte, modules guest.Modules, files map[string]module) ([]byte, error) {
 	list, err := json.Marshal(modules)
 	if err != nil {
@@ -49,8 +49,8 @@ func writeInitramfs(agent []byte, modules guest.Modules, files map[string]module
 	return compress(archive.Bytes())
 }
 
-// compress uses one thread: with more, the result depends on how many there are. Zstandard, because a slow guest unpacks
-// it in the time that gzip needs to begin.
+// compress uses one thread: with more, the result depends on their number. It uses Zstandard, because a slow guest unpacks
+// it faster than gzip even begins.
 func compress(text []byte) ([]byte, error) {
 	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedBestCompression),
 		zstd.WithWindowSize(1<<20))

@@ -21,7 +21,7 @@ const (
 	moduleBytesMax  = 64 << 20
 )
 
-// kernel is what a package brings.
+// kernel is the content of a kernel package.
 type kernel struct {
 	release      string
 	architecture string
@@ -34,27 +34,27 @@ type kernel struct {
 // module is one module, uncompressed.
 type module struct {
 	text    []byte
-	needs   []string // directly
+	needs   []string // direct dependencies
 	aliases []string
 }
 
-// wanted are the modules of a guest, in the order in which they are loaded after what they need.
+// wanted lists the modules of a guest, in the order in which they are loaded after their dependencies.
 var wanted = []struct {
 	name string
-	// required: without it a guest of a common hypervisor does not come up.
+	// required: without it, a guest on a common hypervisor does not start.
 	required bool
-	// hardware: loaded only where a device asks for it.
+	// hardware: loaded only if a device needs it.
 	hardware   bool
 	parameters string
 }{
 	{name: "virtio_pci", required: true},
-	{name: "virtio_rng"}, // first, so that keys need not wait for chance
+	{name: "virtio_rng"}, // first, so that keys need not wait for entropy
 	{name: "qemu_fw_cfg"},
 	{name: "pvpanic_mmio", hardware: true}, // reports panics to the hypervisor; loaded early, to report early ones
 	{name: "pvpanic_pci", hardware: true},
 	{name: "virtio_net", required: true},
 	{name: "virtio_blk", required: true},
-	{name: "scsi_mod", required: true, parameters: "scan=sync"}, // all disks are known before any gets its name
+	{name: "scsi_mod", required: true, parameters: "scan=sync"}, // all disks are known before they get names
 	{name: "virtio_scsi", required: true},
 	{name: "vmw_pvscsi", hardware: true},
 	{name: "ata_piix", hardware: true},
@@ -67,7 +67,7 @@ var wanted = []struct {
 	{name: "evdev", required: true},
 }
 
-// readKernel reads a Debian package that holds a kernel.
+// readKernel reads a Debian package with a kernel.
 func readKernel(file string) (*kernel, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -113,9 +113,9 @@ func parseKernel(r io.Reader) (*kernel, error) {
 	return k, nil
 }
 
-// take looks at one file of the package.
+// take processes one file of the package.
 func (k *kernel) take(name string, size int64, r io.Reader) error {
-	name = strings.TrimPrefix(name, "usr/") // where Debian keeps modules since release 13
+	name = strings.TrimPrefix(name, "usr/") // where Debian has modules since release 13
 	if release, ok := strings.CutPrefix(name, "boot/vmlinuz-"); ok {
 		if err := k.is(release); err != nil {
 			return err
@@ -151,7 +151,7 @@ func (k *kernel) take(name string, size int64, r io.Reader) error {
 	return nil
 }
 
-// is notes the release of the kernel; a package has one.
+// is records the release of the kernel; a package has only one.
 func (k *kernel) is(release string) error {
 	if k.release != "" && k.release != release {
 		return fmt.Errorf("it holds two kernels, %q and %q", k.release, release)
@@ -163,7 +163,7 @@ func (k *kernel) is(release string) error {
 	return nil
 }
 
-// moduleName returns the name of a module by its file's, and the ending that says how it is compressed.
+// moduleName returns the name of a module from its file name, and the suffix that defines its compression.
 func moduleName(file string) (name, compression string, ok bool) {
 	base := path.Base(file)
 	name, compression, ok = strings.Cut(base, ".ko")
@@ -225,7 +225,7 @@ func readModule(r io.Reader, compression string, k *kernel) (module, error) {
 	return m, nil
 }
 
-// choose picks what a guest needs out of a kernel's modules.
+// choose selects the modules that a guest needs.
 func (k *kernel) choose() (guest.Modules, error) {
 	chosen := guest.Modules{Release: k.release, Modules: map[string]guest.Module{}}
 	var missing []string
@@ -254,7 +254,7 @@ func (k *kernel) choose() (guest.Modules, error) {
 	return chosen, nil
 }
 
-// needsMax bounds chains of modules that need others; real ones have about five.
+// needsMax bounds chains of dependencies; real ones have about five.
 const needsMax = 32
 
 // add adds a module and its dependencies.

@@ -20,26 +20,27 @@ import (
 	"github.com/braggdev/bragg/internal/trust"
 )
 
-// Guest is what a provider knows of a VM that it is about to start for the first time.
+// Guest is what a provider knows about a VM before its first start.
 type Guest struct {
-	// InstanceID is another one for every VM that was ever made: cloud-init does its work once for each, and the machine-id
-	// derives from it.
+	// InstanceID is unique for every VM that was ever made: cloud-init configures each instance once, and the machine-id is
+	// derived from it.
 	InstanceID string
 	VM         string
-	// Listen is where the agent waits for the controller, such as ":7401", and MetricsListen where it offers metrics.
+	// Listen is the address on which the agent accepts the controller, such as ":7401", and MetricsListen the address of
+	// its metrics.
 	Listen        string
 	MetricsListen string
 	VCPUs         int   // for metrics
 	RAMBytes      int64 // for metrics
 	// Identity is the agent's.
 	Identity trust.Files
-	// Network: empty means DHCP on every interface. Cloud images want the MAC of each: not all of them can do without.
+	// Network: empty means DHCP on every interface. Cloud images need the MAC of each: not all of them work without it.
 	Network []Link
-	// User is made in cloud images, with Keys as the only way in. Empty: whatever user the image makes, without a way in. A
-	// guest of Build has no users.
+	// User is created in cloud images, with Keys as the only login. Empty: the image's own user, without a login. A guest
+	// of Build has no users.
 	User string
 	Keys []string // lines of OpenSSH public keys
-	// Program is bragg-agent, for cloud images that do not hold it at ProgramPath. Nil: it is not put on the seed.
+	// Program is bragg-agent, for cloud images that lack it at ProgramPath. Nil: the seed does not contain it.
 	Program []byte
 }
 
@@ -66,8 +67,8 @@ const (
 	programMax = agentBytesMax
 )
 
-// Seed returns the content of a disk that tells a VM who it is: an ISO 9660 file system with the label of NoCloud, for
-// guests of Build and for cloud images with cloud-init. It holds the agent's key and is as secret as that.
+// Seed returns the content of a disk with a VM's identity: an ISO 9660 file system with the label of NoCloud, for guests of
+// Build and for cloud images with cloud-init. It contains the agent's key and must be kept as secret.
 func Seed(g Guest) ([]byte, error) {
 	document, err := g.document()
 	if err != nil {
@@ -91,8 +92,8 @@ func Seed(g Guest) ([]byte, error) {
 	return disk, nil
 }
 
-// MachineID derives the machine-id of an instance: another one for every instance, and the same for the same. It has the
-// form of a random UUID, as machine-id(5) wants.
+// MachineID derives the machine-id of an instance: unique for every instance, and the same for the same one. It has the
+// form of a random UUID, as machine-id(5) requires.
 func MachineID(instanceID string) string {
 	sum := sha256.Sum256([]byte("bragg machine-id " + instanceID))
 	id := sum[:16]
@@ -122,7 +123,7 @@ func (g Guest) document() (guest.Seed, error) {
 	return s, nil
 }
 
-// check reports everything that only concerns the making of a seed. It shows no key.
+// check reports all errors that only concern making a seed. It shows no key.
 func (g Guest) check() error {
 	var faults []error
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
@@ -168,10 +169,10 @@ func validKey(line string) bool {
 	return err == nil && len(options) == 0 && len(rest) == 0
 }
 
-// isoBytesSpare is more than the structures of a small ISO 9660 file system need beside the files.
+// isoBytesSpare is more than the structures of a small ISO 9660 file system need in addition to the files.
 const isoBytesSpare = 1 << 20
 
-// iso makes a file system of flat files. The library works on a folder; only we can look into it.
+// iso makes a file system of files in one folder. The library uses a temporary folder that only this user can read.
 func iso(files map[string][]byte) (disk []byte, err error) {
 	dir, err := os.MkdirTemp("", "bragg-seed-*")
 	if err != nil {

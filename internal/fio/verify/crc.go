@@ -6,10 +6,10 @@ import (
 	"sync"
 )
 
-// The standard library has no CRC that takes the highest bit first, and its others of 64 bits invert and are slow for a
-// polynomial that it does not know. These take eight bytes at a time with one table each (Kounavis, Berry: Novel
-// Table Lookup-Based Algorithms for High-Performance CRC Generation, 2008). Any width up to 64 bits fits: where the lowest
-// bit comes first the register is at the lower end of 64 bits, otherwise at the upper one.
+// The standard library has no CRC with the highest bit first, and its 64-bit CRCs invert and are slow for other
+// polynomials. These process eight bytes at a time with one table each (Kounavis, Berry: Novel Table Lookup-Based
+// Algorithms for High-Performance CRC Generation, 2008). Any width up to 64 bits is possible: with the lowest bit first,
+// the register is at the lower end of 64 bits, otherwise at the upper one.
 type crcTables [8][256]uint64
 
 var (

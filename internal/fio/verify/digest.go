@@ -54,7 +54,7 @@ func (d *digester) prepare(m Method) {
 	}
 }
 
-// sum puts the digest of data into to, which has the method's length.
+// sum writes the digest of data to to, which has the length of the method.
 func (d *digester) sum(to, data []byte) {
 	le := binary.LittleEndian
 	switch d.method {
@@ -94,7 +94,7 @@ func (d *digester) hashed(data []byte) []byte {
 	return d.hash.Sum(d.buffer[:0])
 }
 
-// sha256 pads by itself, because the length in the padding has the wrong order, and reads the state that comes of it.
+// sha256 pads by itself, because the length in the padding has the wrong byte order, and reads the resulting state.
 func (d *digester) sha256(to, data []byte) {
 	const block = 64
 	d.hash.Reset()
@@ -112,7 +112,7 @@ func (d *digester) sha256(to, data []byte) {
 	copy(to, padding[end-block:end])
 	state, err := d.hash.(encoding.BinaryAppender).AppendBinary(d.buffer[:0])
 	if err != nil || len(state) < 4+32 {
-		return // never: the standard library documents that its hashes can be saved
+		return // never: the standard library documents that the state of its hashes can be saved
 	}
 	for i := range 8 {
 		to[i] = state[4+4*i+3] // after a mark of four bytes; words are big-endian

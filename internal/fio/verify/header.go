@@ -31,7 +31,7 @@ type Header struct {
 	Thread  uint16
 	Number  uint16
 	Check   uint32
-	valid   bool // the check holds
+	valid   bool // the CRC matches
 }
 
 const (
@@ -62,10 +62,10 @@ func putHeader(to []byte, method Method, offset int64, s Stamp) {
 // FullNumber is the number of the write in a header that was written here.
 func (h *Header) FullNumber() uint64 { return uint64(h.Seconds)<<32 | uint64(h.Nanos) }
 
-// Marked reports whether a header seems to be there: its magic is right.
+// Marked reports whether there seems to be a header: its magic is right.
 func (h *Header) Marked() bool { return h.Magic == magic }
 
-// Valid reports whether a header is present and undamaged, for any contents.
+// Valid reports whether there is an undamaged header, for any content.
 func (h *Header) Valid() bool { return h.Marked() && h.valid }
 
 // ReadHeader returns the header at an offset of an interval; an interval that is too short has none.
@@ -88,7 +88,7 @@ func readHeader(from []byte) Header {
 	return h
 }
 
-// fault says why h is not the header of an interval at an offset; "" when it is.
+// fault returns why h is not the header of an interval at an offset; "" if it is.
 func (h *Header) fault(length, offset int64) string {
 	switch {
 	case h.Magic != magic:
@@ -106,7 +106,7 @@ func (h *Header) fault(length, offset int64) string {
 	return ""
 }
 
-// foreign says what shows that another write than the wanted one is there.
+// foreign returns why the header is not that of the expected write, "" if it is.
 func (h *Header) foreign(want *Stamp, strict Strict, patterned bool) string {
 	seed := want.Seed
 	if patterned {

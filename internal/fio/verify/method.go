@@ -2,7 +2,7 @@ package verify
 
 import "strings"
 
-// Method is how intervals are checked. The numbers are those of fio's headers.
+// Method is the method with which intervals are checked. The numbers are those of fio's headers.
 type Method uint16
 
 // Methods. Meta has a header without a digest.
@@ -22,7 +22,7 @@ const (
 	SHA3_512 Method = 14
 	XXHash   Method = 15
 	SHA1     Method = 16
-	// PatternHeader has a header without a digest, and every byte after it is compared with a pattern; after fio 3.33.
+	// PatternHeader has a header without a digest, and compares every byte after it with a pattern; added after fio 3.33.
 	PatternHeader Method = 17
 
 	// These are never in a header.
@@ -30,7 +30,7 @@ const (
 	Null      Method = 1<<15 + 1
 )
 
-// methods have their name in job files and the bytes that their digest takes after a header.
+// methods have a name in job files and the length of the digest after the header.
 var methods = map[Method]struct {
 	name   string
 	digest int
@@ -45,7 +45,7 @@ const digestMax = 128
 
 // MethodOf finds a method by its name in job files.
 func MethodOf(name string) (Method, bool) {
-	name = strings.TrimSuffix(name, "-intel") // crc32c-intel: fio's wish for the processor's instruction, which is always used here
+	name = strings.TrimSuffix(name, "-intel") // crc32c-intel selects the processor's instruction in fio, which is always used here
 	for m, is := range methods {
 		if is.name == name {
 			return m, true
@@ -66,6 +66,6 @@ func (m Method) String() string {
 	return "unknown"
 }
 
-// Covers reports whether the digest depends on every byte after it. What fio 3.33 stores as sha512 is not one: it is the
-// last bytes of the interval and a part of its first 128, because the last step of the computation is missing.
+// Covers reports whether the digest depends on every byte after it. The digest that fio 3.33 stores as sha512 does not: it
+// is the last bytes of the interval and a part of its first 128, because the last step of the computation is missing.
 func (m Method) Covers() bool { return m != Meta && m != SHA512 && m != Null }

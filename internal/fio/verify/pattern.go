@@ -5,8 +5,8 @@ import (
 	"encoding/binary"
 )
 
-// Pattern fills a block from its start on, again and again. At each of Offsets eight bytes hold the offset of the block,
-// little-endian: %o of fio. With an Interval it restarts every so many bytes of the block, with the offset of that place.
+// Pattern fills a block repeatedly from its start. The eight bytes at each of Offsets hold the offset of the block,
+// little-endian: %o in fio. With an Interval it restarts every Interval bytes of the block, with the offset of that place.
 type Pattern struct {
 	Bytes    []byte
 	Offsets  []int
@@ -24,7 +24,7 @@ func (p *Pattern) Fill(block []byte, offset int64) {
 	}
 }
 
-// fill fills what has one beginning.
+// fill fills a part without restarts.
 func (p *Pattern) fill(block []byte, offset int64) {
 	n := copy(block, p.Bytes)
 	var field [8]byte
@@ -39,7 +39,7 @@ func (p *Pattern) fill(block []byte, offset int64) {
 	}
 }
 
-// at is the byte at a position of a block that is written at offset.
+// at returns the byte at a position of a block that is written at offset.
 func (p *Pattern) at(offset, position int64) byte {
 	if p.Interval > 0 {
 		offset, position = offset+position-position%p.Interval, position%p.Interval
@@ -53,7 +53,7 @@ func (p *Pattern) at(offset, position int64) byte {
 	return p.Bytes[i]
 }
 
-// differ returns the first byte of interval that is not as the pattern has it, -1 for none.
+// differ returns the first byte of interval that differs from the pattern, -1 for none.
 func (p *Pattern) differ(interval []byte, at Place) int {
 	if p.Interval <= 0 {
 		return p.differIn(interval, at)
@@ -69,8 +69,8 @@ func (p *Pattern) differ(interval []byte, at Place) int {
 	return -1
 }
 
-// differIn is differ of what has one beginning. What repeats is compared with
-// itself, one length of the pattern further on.
+// differIn is differ for a part without restarts. Repetitions are compared with the data itself, one pattern length further
+// on.
 func (p *Pattern) differIn(interval []byte, at Place) int {
 	n := min(len(p.Bytes), len(interval))
 	for i := range n {

@@ -28,11 +28,11 @@ type State struct {
 	Index        uint64
 	Name         string
 	Completed    []FilePlace
-	// Random is what fio needs to make random offsets again; bragg's are those of a seed and begin with a mark of their own.
+	// Random is what fio needs to generate the same random offsets; Bragg's offsets follow from a seed, and a mark is here.
 	Random [randomBytes]byte
 }
 
-// FilePlace is where a write went: the file's number in its job, and the offset.
+// FilePlace is the place of a write: the file's number in its job, and the offset.
 type FilePlace struct{ File, Offset uint64 }
 
 const (
@@ -48,7 +48,7 @@ const (
 	stateBytesAtLeast = stateHeadBytes + stateFixedBytes
 )
 
-// StateBytesMax is the largest file that ReadState takes.
+// StateBytesMax is the size of the largest file that ReadState accepts.
 const StateBytesMax = stateBytesAtLeast + statePlacesMax*statePlaceBytes
 
 // StateName is the name of the file for clone number index, from 0, of all clones.
@@ -56,10 +56,10 @@ func StateName(job string, index int) string {
 	return fmt.Sprintf("local-%s-%d-verify.state", job, index)
 }
 
-// MarkOurs notes that bragg wrote it, in an order that fio does not know.
+// MarkOurs records that Bragg wrote the state, in an order that fio does not know.
 func (s *State) MarkOurs() { copy(s.Random[:], stateOurs) }
 
-// Ours reports whether bragg wrote it.
+// Ours reports whether Bragg wrote the state.
 func (s *State) Ours() bool { return bytes.HasPrefix(s.Random[:], []byte(stateOurs)) }
 
 // ReadState reads a state file.
@@ -94,7 +94,7 @@ func ReadState(data []byte) (*State, error) {
 	return s, nil
 }
 
-// Bytes is the file. A name that is too long is cut.
+// Bytes returns the content of the file. A name that is too long is truncated.
 func (s *State) Bytes() []byte {
 	le := binary.LittleEndian
 	body := make([]byte, stateFixedBytes, stateFixedBytes+len(s.Completed)*statePlaceBytes)

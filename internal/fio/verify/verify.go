@@ -1,14 +1,14 @@
-// Package verify stamps written blocks so that a reader can detect blocks that are corrupt, stale or misplaced. The bytes
-// are those that fio 3.33 writes, so that either tool checks what the other wrote.
+// Package verify stamps written blocks so that a reader can detect corrupt, stale or misplaced blocks. The bytes are those
+// that fio 3.33 writes, so that either tool can verify data of the other.
 //
 //	Format ──New──▶ Codec ──Stamp──▶ a block with headers ──disk──▶ Codec.Check ──▶ nil, or a Mismatch
 //
 // A block consists of intervals. Each begins with a header (header.go), followed by the digest of the content (digest.go)
-// and the content, which is checked through the digest only. With a header offset the first bytes of the interval and those
-// at the offset have changed places. Method pattern has neither: every byte is compared (pattern.go).
+// and the content, which is only checked through the digest. With a header offset, the first bytes of the interval are
+// swapped with those at the offset. Method pattern has neither: it compares every byte (pattern.go).
 //
-// The layout was learnt by writing with fio and reading the bytes, and tests compare both. It knows nothing of files,
-// jobs or schedules.
+// The layout was determined from data that fio wrote, and tests compare both. The package does not depend on files, jobs or
+// schedules.
 package verify
 
 import (
@@ -17,25 +17,25 @@ import (
 	"fmt"
 )
 
-// Format says how blocks are stamped. It never changes once a Codec was made of it.
+// Format defines how blocks are stamped. It must not change once a Codec was made from it.
 type Format struct {
 	Method Method
 	// Interval is the distance of headers in bytes; see Codec.Step.
 	Interval int64
-	// HeaderOffset is the position of a header in its interval: 0, or at least as much as a header with its digest has.
+	// HeaderOffset is the position of a header in its interval: 0, or at least the length of a header with its digest.
 	HeaderOffset int64
-	// Pattern fills blocks in front of the header; empty leaves them as they are.
+	// Pattern fills blocks before they are stamped; if it is empty, their content stays.
 	Pattern Pattern
 }
 
-// Stamp is what a header says of a block besides its checks.
+// Stamp has the variable fields of a header.
 type Stamp struct {
 	Seed   uint64 // of the content
 	Number uint64 // of the write
 	Thread uint16 // of the writer, from 1
 }
 
-// Validate reports a format that cannot be written.
+// Validate returns an error if the format cannot be written.
 func (f *Format) Validate() error {
 	switch size := f.HeaderBytes(); {
 	case f.Method.name() == "":
@@ -54,7 +54,7 @@ func (f *Format) Validate() error {
 	return nil
 }
 
-// HeaderBytes is how many bytes of an interval are header and digest.
+// HeaderBytes is the length of header and digest in an interval.
 func (f *Format) HeaderBytes() int64 {
 	if !f.Method.hasHeader() {
 		return 0
@@ -62,24 +62,24 @@ func (f *Format) HeaderBytes() int64 {
 	return headerBytes + int64(f.Method.digestBytes())
 }
 
-// Codec stamps and checks blocks without allocating. One goroutine uses it at a time.
+// Codec stamps and checks blocks without allocating. Only one goroutine at a time may use it.
 type Codec struct {
 	format Format
 	digest digester
-	want   [digestMax]byte // what a digest should be
+	want   [digestMax]byte // the expected digest
 }
 
-// New returns the codec of a format that is valid.
+// New returns the codec of a valid format.
 func New(f Format) *Codec {
 	c := &Codec{format: f}
 	c.digest.prepare(f.Method)
 	return c
 }
 
-// Format returns what the codec was made of.
+// Format returns the format of the codec.
 func (c *Codec) Format() *Format { return &c.format }
 
-// Step returns the distance of headers in a block of n bytes, or how much is checked at a time where there are none.
+// Step returns the distance of headers in a block of n bytes, or the length of one check if there are none.
 func (c *Codec) Step(n int64) int64 {
 	if c.format.Interval <= 0 || c.format.Interval > n || !c.format.Method.hasHeader() {
 		return n
@@ -87,7 +87,7 @@ func (c *Codec) Step(n int64) int64 {
 	return c.format.Interval
 }
 
-// Stamp makes block, whose content is there already, what is written at offset of a file.
+// Stamp stamps a block with existing content for writing at an offset of a file.
 func (c *Codec) Stamp(block []byte, offset int64, s Stamp) {
 	if len(c.format.Pattern.Bytes) > 0 {
 		c.format.Pattern.Fill(block, offset)
@@ -106,7 +106,7 @@ func (c *Codec) Stamp(block []byte, offset int64, s Stamp) {
 	}
 }
 
-// exchange lets the header and the bytes at its offset change places.
+// exchange swaps the header with the bytes at its offset.
 func (c *Codec) exchange(interval []byte) {
 	if c.format.HeaderOffset == 0 {
 		return
@@ -119,14 +119,14 @@ func (c *Codec) exchange(interval []byte) {
 	copy(there, held[:size])
 }
 
-// Place says where in a file the bytes are that are checked.
+// Place is the place in a file of the checked bytes.
 type Place struct {
 	Block    int64 // offset of the operation
 	Position int64 // of the interval in the operation
 }
 
-// Check reports whether interval, read at a place, is what was written there: nil, or what is wrong. Want, if it is not
-// nil, is what the header has to say; Strict says of what.
+// Check checks whether interval, read at a place, holds what was written there: it returns nil, or the mismatch. Want, if
+// it is not nil, has the expected header fields; Strict selects which of them must match.
 func (c *Codec) Check(interval []byte, at Place, want *Stamp, strict Strict) *Mismatch {
 	switch {
 	case c.format.Method == Null:
@@ -136,11 +136,11 @@ func (c *Codec) Check(interval []byte, at Place, want *Stamp, strict Strict) *Mi
 	}
 	c.exchange(interval)
 	m := c.checkHeader(interval, at, want, strict)
-	c.exchange(interval) // a dump shows what was read
+	c.exchange(interval) // a dump shows the interval as it was read
 	return m
 }
 
-// Strict says which parts of a Stamp count.
+// Strict selects fields of a Stamp that must match.
 type Strict struct {
 	Seed   bool
 	Number bool
@@ -169,7 +169,7 @@ func (c *Codec) checkHeader(interval []byte, at Place, want *Stamp, strict Stric
 	return &Mismatch{Offset: offset, Length: int64(len(interval)), Place: at, Header: h, Digest: bytes.Clone(stored), Fault: fault}
 }
 
-// digestFault compares the digest of an interval with the one that it has.
+// digestFault compares the computed digest of an interval with the stored one.
 func (c *Codec) digestFault(interval []byte, h *Header) string {
 	n := c.format.Method.digestBytes()
 	stored, content := interval[headerBytes:headerBytes+n], interval[headerBytes+n:]
@@ -186,13 +186,13 @@ func (c *Codec) digestFault(interval []byte, h *Header) string {
 	return fmt.Sprintf("its %v is %x, and the header says %x", c.format.Method, c.shown(c.want[:]), c.shown(stored))
 }
 
-// SameDigest reports whether an interval that is as it was written has a digest, and it is the given one.
+// SameDigest reports whether an intact interval has a digest that equals the given one.
 func (c *Codec) SameDigest(interval, digest []byte) bool {
 	at := c.format.HeaderOffset + headerBytes
 	return len(digest) > 0 && int64(len(interval)) >= at+int64(len(digest)) && bytes.Equal(interval[at:at+int64(len(digest))], digest)
 }
 
-// shown is the part of a digest that is worth printing.
+// shown returns the significant part of a digest for messages.
 func (c *Codec) shown(digest []byte) []byte {
 	n := c.format.Method.digestBytes()
 	if c.format.Method == SHA256 || c.format.Method == SHA512 {
@@ -207,7 +207,7 @@ type Mismatch struct {
 	Place          Place
 	Fault          string // "its crc32c is 1c291ca3, and the header says …"
 	Header         Header // as it was read; empty for patterns
-	Digest         []byte // the one that was read, where there is one
+	Digest         []byte // as it was read, if there is one
 }
 
 func (m *Mismatch) Error() string {

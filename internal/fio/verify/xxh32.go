@@ -14,7 +14,7 @@ const (
 	prime5 uint32 = 374761393
 )
 
-// xxh32 is XXH32 of data. The modules that are at hand have XXH64 only.
+// xxh32 is XXH32 of data. The available modules only have XXH64.
 func xxh32(data []byte, seed uint32) uint32 {
 	le := binary.LittleEndian
 	h := seed + prime5
