@@ -20,7 +20,7 @@ import (
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-// arguments is a command line of io, sorted.
+// arguments is a parsed command line of io.
 type arguments struct {
 	made     invocation
 	files    []string
@@ -29,8 +29,8 @@ type arguments struct {
 	reading  syntax.Reading
 }
 
-// ignored are options of fio's command line that change nothing here; those of valued go on in the next word where
-// they have no equals sign.
+// ignored are options of fio's command line that have no effect here; those of valued take the next word if they have no
+// equals sign.
 var (
 	ignored = []string{
 		"eta", "eta-newline", "eta-interval", "minimal-eta", "max-jobs", "alloc-size", "thread", "append-terse", "bandwidth-log",
@@ -72,8 +72,8 @@ func readInvocation(p *console.Process, args []string, memoryBytes int64) (*invo
 	return &a.made, readJobs(p, a)
 }
 
-// option takes one option of Bragg or of fio's command line. Another word is left to the reader of jobs, who knows how to
-// say what is wrong with it.
+// option handles one option of Bragg or of fio's command line. Other words are left to the parser of jobs, which reports
+// errors in them.
 func (a *arguments) option(key, value, word string) error {
 	o := &a.made
 	switch key {
@@ -115,7 +115,7 @@ func (a *arguments) option(key, value, word string) error {
 		}
 		o.terse = int(value[0] - '0')
 	case "status-interval":
-		with, err := fiojob.Job{}.With("runtime", value) // fio reads both alike
+		with, err := fiojob.Job{}.With("runtime", value) // fio reads both in the same way
 		if err != nil || with.Runtime <= 0 {
 			return usage("--status-interval=%s: invalid time", value)
 		}
@@ -136,7 +136,7 @@ func (a *arguments) option(key, value, word string) error {
 	return nil
 }
 
-// consent adds to what was said of the last device that was named.
+// consent adds to the consent for the last device that was named.
 func (a *arguments) consent(key, value string) error {
 	n := len(a.made.devices)
 	if n == 0 {
@@ -210,7 +210,7 @@ func readJobs(p *console.Process, a *arguments) error {
 		return list.Err()
 	}
 	if o := &a.made; len(list) > 0 && (o.check || o.showcmd || o.streams.plan != "") {
-		_ = diag.Render(p.Stderr, list) // a warning that cannot be written must not keep the check from its end
+		_ = diag.Render(p.Stderr, list) // a warning that cannot be written must not end the check
 	} else {
 		o.notes.addAll(list)
 	}
@@ -225,7 +225,7 @@ func readJobs(p *console.Process, a *arguments) error {
 	return nil
 }
 
-// jobFileBytesMax bounds what is read of a job file.
+// jobFileBytesMax bounds the size of a job file.
 const jobFileBytesMax = 1 << 20
 
 func readJobFile(p *console.Process, name string) (string, error) {
@@ -248,8 +248,8 @@ func readJobFile(p *console.Process, name string) (string, error) {
 	return string(text), nil
 }
 
-// jobSurroundings is what a job file of the user's own may see: the environment, the machine, and the files below the
-// folder of the first one; files of patterns also below the current folder, where fio reads them.
+// jobSurroundings is what a user's own job file may access: the environment, the machine, and the files below the folder of
+// the first one; pattern files also below the current folder, where fio reads them.
 func jobSurroundings(p *console.Process, files []string, machine iohosts.Surroundings) (o fiojob.Options, closeRoot func()) {
 	o = fiojob.Options{
 		Host:     true,
@@ -272,7 +272,7 @@ func jobSurroundings(p *console.Process, files []string, machine iohosts.Surroun
 	}
 	root, err := os.OpenRoot(folder)
 	if err != nil {
-		return o, closeAll // include then says that other files are not read
+		return o, closeAll // include then reports that it cannot read other files
 	}
 	o.FS = root.FS()
 	return o, func() {

@@ -1,4 +1,5 @@
-// Package command is bragg io: fio's command line, read and carried out by packages iojob and, with --hosts, iohosts.
+// Package command implements bragg io: it parses fio's command line and runs it with packages iojob and, with --hosts,
+// iohosts.
 //
 //	New ──▶ probe, for --version and its like ──▶ readInvocation ──▶ runJobs, runOnHosts ──▶ fio's reports
 package command
@@ -27,7 +28,7 @@ import (
 	"github.com/braggdev/bragg/internal/load/blockdev"
 )
 
-// New is the verb io of a machine with so much memory.
+// New returns the command io of a machine with this much memory.
 func New(p *console.Process, memoryBytes int64) *cobra.Command {
 	return &cobra.Command{
 		Use:   "io [OPTIONS] JOBFILE...",
@@ -89,16 +90,16 @@ type invocation struct {
 	check     bool
 	showcmd   bool
 	readonly  bool
-	exact     bool // reads as fio does
+	exact     bool // reads values exactly as fio does
 	backend   string
 	devices   []device
 	every     time.Duration
 	streams   streams
 	hosts     hosts
 	dropAfter time.Duration // of operations of a rate; 0: never
-	terse     int           // layout of terse lines; 0: the usual one
+	terse     int           // version of terse lines; 0: the default one
 	fatal     bool          // warnings are errors
-	states    string        // folder of states of verification; "": the current one
+	states    string        // folder of verification states; "": the current one
 	notes     notes
 	machine   iohosts.Surroundings
 }
@@ -153,7 +154,7 @@ func runJobs(ctx context.Context, p *console.Process, o *invocation) (err error)
 	report, err := iojob.Run(stop.Begun, o.jobs, options)
 	err = errors.Join(err, closeStreams())
 	if report != nil {
-		err = errors.Join(err, watchErr, o.write(out, report)) // also where files of jobs could not be removed
+		err = errors.Join(err, watchErr, o.write(out, report)) // even if files of jobs could not be removed
 	}
 	if err = errors.Join(err, closeOutput()); err != nil {
 		return err
@@ -161,7 +162,7 @@ func runJobs(ctx context.Context, p *console.Process, o *invocation) (err error)
 	return o.outcome(report, stop.Stopped())
 }
 
-// outcome is the exit code: interrupted, or undecided where a job failed.
+// outcome returns the exit code: interrupted, or undecided if a job failed.
 func (o *invocation) outcome(report *fioreport.Report, stopped bool) error {
 	if stopped {
 		return console.ExitWith(diag.ExitInterrupted)
@@ -177,14 +178,14 @@ func (o *invocation) outcome(report *fioreport.Report, stopped bool) error {
 	return nil
 }
 
-// device is a block device that may be written to, and what was said to prove it.
+// device is a block device that may be written to, and its consent.
 type device struct {
 	host    string // "": on all of --hosts
 	path    string
 	consent blockdev.Consent
 }
 
-// open checks a device with what was said of it and holds it; nothing was said of others.
+// open checks a device with its consent and holds it; there is no consent for devices that were not named.
 func (o *invocation) open(path string) (*os.File, error) {
 	var consent blockdev.Consent
 	for _, d := range o.devices {
@@ -201,7 +202,7 @@ func (o *invocation) allows(path string) bool {
 	return slices.ContainsFunc(o.devices, func(d device) bool { return d.path == path })
 }
 
-// report is what jobs did, here or on hosts.
+// report is the results of jobs, here or on hosts.
 type report interface {
 	WriteText(w io.Writer) error
 	WriteTerse(w io.Writer, o fioreport.Terse) error
@@ -228,12 +229,12 @@ func (o *invocation) write(w io.Writer, r report) error {
 		}
 	}
 	if buffered, ok := w.(*bufio.Writer); ok {
-		errs = append(errs, buffered.Flush()) // who reads along wants each report when it is made
+		errs = append(errs, buffered.Flush()) // readers expect each report when it is made
 	}
 	return errors.Join(errs...)
 }
 
-// openOutput opens where the report goes.
+// openOutput opens the destination of the report.
 func openOutput(p *console.Process, name string) (io.Writer, func() error, error) {
 	if name == "" || name == "-" {
 		w := bufio.NewWriter(p.Stdout)
@@ -247,7 +248,7 @@ func openOutput(p *console.Process, name string) (io.Writer, func() error, error
 	return w, func() error { return errors.Join(w.Flush(), f.Close()) }, nil
 }
 
-// showJobs checks jobs and, where asked for, prints each file's command.
+// showJobs checks jobs and, if requested, prints each file's command.
 func showJobs(p *console.Process, o *invocation) error {
 	if !o.showcmd {
 		return nil

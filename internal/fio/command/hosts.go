@@ -18,7 +18,7 @@ import (
 	"github.com/braggdev/bragg/internal/sshlink"
 )
 
-// hosts is what a command line of io says of hosts.
+// hosts are the options about hosts in a command line of io.
 type hosts struct {
 	named         []string // values of --hosts
 	list          []sshlink.Host
@@ -32,7 +32,7 @@ type hosts struct {
 // wanted reports whether jobs run on hosts instead of here.
 func (h *hosts) wanted() bool { return len(h.named) > 0 }
 
-// ioHostOptions are those of the command line that are about hosts; all take a value but the last three.
+// ioHostOptions are the options about hosts; all take a value except the last three.
 var ioHostOptions = []string{"hosts", "ssh-option", "host-folder", "device-host", "keep-on-hosts", "without-failed-hosts", "same-seed"}
 
 // option takes one of ioHostOptions.
@@ -62,7 +62,7 @@ func (h *hosts) option(o *invocation, key, value string) error {
 	return nil
 }
 
-// readHosts works out the hosts, once all options are known.
+// readHosts determines the hosts, once all options are known.
 func readHosts(p *console.Process, o *invocation) error {
 	h := &o.hosts
 	if !h.wanted() {
@@ -91,7 +91,7 @@ func readHosts(p *console.Process, o *invocation) error {
 	return iohosts.CheckDevices(h.jobs.Devices, list)
 }
 
-// record lets the parse of jobs note what hosts need of it.
+// record makes the parse of jobs record what hosts need from it.
 func (h *hosts) record(inputs []fiojob.Input, o fiojob.Options) fiojob.Options {
 	if !h.wanted() {
 		return o
@@ -100,7 +100,7 @@ func (h *hosts) record(inputs []fiojob.Input, o fiojob.Options) fiojob.Options {
 	return h.jobs.Record(o, h.list[0])
 }
 
-// machine is what job files may ask of this machine, which has so much memory.
+// machine returns the values of this machine, with this much memory, that job files may use.
 func machine(memoryBytes int64) iohosts.Surroundings {
 	return iohosts.Surroundings{CPUs: int64(runtime.NumCPU()), MemoryMB: memoryBytes >> 20, PageSize: int64(os.Getpagesize())}
 }
@@ -144,7 +144,7 @@ func runOnHosts(ctx context.Context, p *console.Process, o *invocation) error {
 	return nil
 }
 
-// ServeHost is the other end, on a host with so much memory: what bragg io --hosts starts on each host.
+// ServeHost is the other end, on a host with this much memory: bragg io --hosts starts it on each host.
 func ServeHost(ctx context.Context, p *console.Process, memoryBytes int64) int {
 	return iohosts.Serve(ctx, iohosts.Program{
 		Arguments: p.Arguments[1:], Version: console.Version(), Surroundings: machine(memoryBytes), Executable: p.Executable,

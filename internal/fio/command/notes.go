@@ -12,17 +12,17 @@ import (
 	"github.com/braggdev/bragg/internal/textio"
 )
 
-// notes are what io has to say beside its numbers: warnings about the job file, files that are laid out, doubts. A run that
-// succeeds writes nothing to standard error, because programs that run fio take text there for a failure: notes are in the
-// text report as they are made, and in the JSON report under "bragg". A run that fails puts them in front of its error.
+// notes are the messages of io beside its numbers: warnings about the job file, files that are laid out, doubtful results.
+// A successful run writes nothing to standard error, because programs that run fio interpret text there as a failure: notes
+// are in the text report as they are made, and in the JSON report under "bragg". A failed run prints them before its error.
 type notes struct {
 	mu    sync.Mutex
 	list  []string
-	text  *bufio.Writer // the report, where it is text
+	text  *bufio.Writer // the report, if it is text
 	shown bool          // the report goes to standard output
 }
 
-// notesMax bounds what is kept.
+// notesMax bounds the number of notes.
 const notesMax = 1000
 
 func (n *notes) add(text string) {
@@ -34,11 +34,11 @@ func (n *notes) add(text string) {
 	n.list = append(n.list, textio.Lines(text))
 	if n.text != nil {
 		fmt.Fprintln(n.text, textio.Lines(text))
-		_ = n.text.Flush() // the report that follows says what is wrong with the writer
+		_ = n.text.Flush() // the following report has the writer's error
 	}
 }
 
-// showIn lets notes appear in a text report; those that there are go there at once.
+// showIn shows notes in a text report, beginning with the existing ones.
 func (n *notes) showIn(w io.Writer, o *invocation) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -52,7 +52,7 @@ func (n *notes) showIn(w io.Writer, o *invocation) {
 	}
 }
 
-// addAll notes warnings about job files.
+// addAll adds warnings about job files.
 func (n *notes) addAll(list diag.List) {
 	for _, d := range list {
 		text := fmt.Sprintf("%s: %s: %s", d.Pos, d.Severity, d.Message)
@@ -63,7 +63,7 @@ func (n *notes) addAll(list diag.List) {
 	}
 }
 
-// failed writes notes to standard error that the user has not seen.
+// failed writes notes that the user has not seen to standard error.
 func (n *notes) failed(w io.Writer) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -72,7 +72,7 @@ func (n *notes) failed(w io.Writer) {
 	}
 }
 
-// all returns what was noted so far.
+// all returns all notes so far.
 func (n *notes) all() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -14,10 +14,10 @@ import (
 	"github.com/braggdev/bragg/internal/load/ioengine/backend"
 )
 
-// probes are options that ask what the program is and has, and run nothing. Wrappers of fio ask before they choose options.
+// probes are options that query version and features, and run nothing. Wrappers of fio use them before they choose options.
 var probes = []string{"version", "cmdhelp", "enghelp"}
 
-// probe answers such an option, and reports whether one is there.
+// probe answers such an option, and reports whether there was one.
 func probe(p *console.Process, args []string) (bool, error) {
 	exact := slices.Contains(args, "--fio-exact")
 	for i, word := range args {
@@ -52,8 +52,8 @@ func probe(p *console.Process, args []string) (bool, error) {
 	return false, nil
 }
 
-// versionText begins with the release of fio whose documents and options these are like, which programs look for; with exact
-// it is nothing else.
+// versionText begins with the release of fio whose output and options are supported, which programs look for; with exact
+// there is no other text.
 func versionText(exact bool) string {
 	if exact {
 		return fioreport.FormatVersion
@@ -91,7 +91,7 @@ func optionHelp(name string) (string, error) {
 	return fmt.Sprintf("%20s: %s\n%20s: %s\n%20s: %s\n", name, d.Text, "type", d.Value, "state", state), nil
 }
 
-// engineHelp lists the I/O engines, or says what does the work of one; an option follows after a comma.
+// engineHelp lists the I/O engines, or describes how one is implemented; an option follows after a comma.
 func engineHelp(value string) (string, error) {
 	engine, option, _ := strings.Cut(value, ",")
 	engines := fiojob.Engines()

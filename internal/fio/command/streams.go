@@ -16,7 +16,7 @@ import (
 	"github.com/braggdev/bragg/internal/textio"
 )
 
-// streams are outputs of io beside the report.
+// streams are outputs of io in addition to the report.
 type streams struct {
 	plan           string // a file, or "-"
 	planOperations int64
@@ -25,7 +25,7 @@ type streams struct {
 	metrics        string // address of /metrics
 }
 
-// option takes an option of the command line and reports whether it is one of these.
+// option handles an option of the command line and reports whether it is one of these.
 func (s *streams) option(key, value string) (known bool, err error) {
 	switch key {
 	case "plan":
@@ -100,7 +100,7 @@ func openStreams(p *console.Process, s *streams, o *iojob.Options) (closeAll fun
 	return closeAll, nil
 }
 
-// writePlan writes what jobs would do and does nothing else.
+// writePlan writes what jobs would do without running them.
 func writePlan(p *console.Process, o *invocation) error {
 	out, closeOutput, err := openOutput(p, o.streams.plan)
 	if err != nil {

@@ -3,9 +3,9 @@
 //	file ──Open──▶ Log: checked once, every fault reported, files and sizes known ──Reader──▶ Action, Action, …
 //	operations that were issued ──Writer──▶ text of version 2 or 3
 //
-// Nothing is held in memory but the names of files and a coarse schedule: a log may be larger than the machine's memory.
-// A log is untrusted: names, offsets and sizes are bounded, and nothing that a log names is opened here.
-// docs/formats/iolog.md describes the formats. What becomes of actions is not decided here.
+// Only the names of files and a coarse schedule are held in memory: a log may be larger than the machine's memory. A log is
+// untrusted: names, offsets and sizes are bounded, and this package opens no file that a log names. docs/formats/iolog.md
+// describes the formats. The package does not execute actions.
 package iolog
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 )
 
-// Kind is what an Action does.
+// Kind is the kind of an Action.
 type Kind uint8
 
 // Kinds of actions.
@@ -41,9 +41,9 @@ var kindNames = [...]string{"read", "write", "trim", "sync", "datasync", "add", 
 
 func (k Kind) String() string { return kindNames[k] }
 
-// Action is one operation of a log, as it is to be done: redirected, scaled and aligned.
+// Action is one operation of a log, in the form for execution: redirected, scaled and aligned.
 type Action struct {
-	// Nanos is when it is due, from the first operation of the log on. It never goes back.
+	// Nanos is the due time, from the first operation of the log. It never decreases.
 	Nanos        int64
 	Offset, Size int64 // bytes; 0 of Sync and DataSync
 	File         int32 // index in Summary.Files
@@ -55,29 +55,29 @@ const (
 	lineBytesMax = 16 << 10
 	filesMax     = 1 << 14
 	problemsMax  = 20
-	// nanosMax, a hundred years, keeps times from overflowing when they are scaled.
+	// nanosMax, a hundred years, prevents overflow when times are scaled.
 	nanosMax    = int64(100) * 365 * 86400 * 1e9
 	sizeMax     = int64(1) << 30
 	offsetMax   = int64(1) << 60
 	readerBytes = 256 << 10
 )
 
-// Options say how a log is to be done. The zero value changes nothing.
+// Options define how a log is replayed. The zero value changes nothing.
 type Options struct {
 	// Redirect, if not empty, replaces every file and device of the log.
 	Redirect string
-	// SpeedPercent is how fast time goes: 200 is twice as fast as recorded. 0 is 100.
+	// SpeedPercent is the speed of replay: 200 is twice as fast as recorded. 0 is 100.
 	SpeedPercent int64
-	// Scale divides offsets; Align then lowers them to a multiple of it. 0 and 1 change nothing.
+	// Scale divides offsets; Align then rounds them down to a multiple of it. 0 and 1 change nothing.
 	Scale, Align int64
 	// Skip leaves out operations of these kinds.
 	Skip [KindCount]bool
-	// WaitsOfFio takes "wait" of version 2 as fio 3.33 does, as milliseconds since the start, and not as fio's manual
-	// says, as microseconds since the wait before.
+	// WaitsOfFio interprets "wait" of version 2 as fio 3.33 does, as milliseconds since the start, instead of microseconds
+	// since the previous wait, as in fio's manual.
 	WaitsOfFio bool
 }
 
-// Log is a log that was looked through.
+// Log is a log that was scanned.
 type Log struct {
 	Summary
 	Path    string
@@ -86,8 +86,7 @@ type Log struct {
 	options Options
 }
 
-// Open looks through the log in a file, whole. Faults of the log are a *diag.ListError that names lines. The caller closes
-// the Log.
+// Open scans the whole log in a file. Faults of the log are a *diag.ListError that names lines. The caller closes the Log.
 func Open(path string, o Options) (*Log, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -113,10 +112,10 @@ func Open(path string, o Options) (*Log, error) {
 	return l, nil
 }
 
-// Reader starts a reading of its own from the log's beginning. Several may read at the same time.
+// Reader starts an independent reader at the log's beginning. Several may read at the same time.
 func (l *Log) Reader() (*Reader, error) {
 	return NewReader(l.Path, io.NewSectionReader(l.handle, 0, l.size), l.options)
 }
 
-// Close ends all readings.
+// Close ends all readers.
 func (l *Log) Close() error { return l.handle.Close() }

@@ -9,43 +9,43 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 )
 
-// Reader reads a log, action after action. It allocates nothing but names of files.
+// Reader reads a log, action after action. It allocates only for names of files.
 type Reader struct {
 	name    string
 	in      *bufio.Reader
 	options Options
 	text    *text
 
-	byName map[string]int32 // what was added
+	byName map[string]int32 // files that were added
 	added  []addedFile
-	names  []string // of files that operations go to, in the order of their first ones
+	names  []string // of files with operations, in the order of their first ones
 
-	// The axis of time: what the log says, less base, plus what went before in a file of several recordings.
+	// The time axis: the log's time minus base, plus the time of earlier recordings in the same file.
 	based bool
 	base  int64 // nanoseconds of the first operation
-	last  int64 // of the operation before, unscaled
+	last  int64 // of the previous operation, unscaled
 
 	counts oddities
 }
 
-// addedFile is a file or device that the log knows.
+// addedFile is a file or device that the log has added.
 type addedFile struct {
 	name string
 	to   int32 // index in Summary.Files, −1 before its first operation
 }
 
-// oddities count what is skipped or fixed, for one warning each.
+// oddities count skipped or fixed parts, for one warning each.
 type oddities struct {
 	backwards, empty, files int64
-	recordings              int64 // text logs that were appended to one another
+	recordings              int64 // text logs appended to each other
 	waits                   int64
 	noEnd                   bool // the last line has no line feed
 }
 
-// fault is a fault at one place, behind which reading may go on.
+// fault is a fault at one place, after which reading may continue.
 type fault struct {
 	diag.Diagnostic
-	final bool // nothing behind it can be understood
+	final bool // the rest of the log cannot be read
 }
 
 func (f *fault) Error() string {
@@ -63,11 +63,11 @@ func NewReader(name string, in io.Reader, o Options) (*Reader, error) {
 		return nil, err
 	}
 	r.text = text
-	r.based = !text.timed // waits in front of the first operation are meant
+	r.based = !text.timed // waits before the first operation count
 	return r, nil
 }
 
-// Next reads the next operation into a and returns io.EOF behind the last one.
+// Next reads the next operation into a and returns io.EOF after the last one.
 func (r *Reader) Next(a *Action) error {
 	for {
 		if err := r.text.next(r, a); err != nil {
@@ -89,7 +89,7 @@ func (r *Reader) Next(a *Action) error {
 	}
 }
 
-// place turns what the log says into when and where it is done.
+// place converts recorded place and time into those of the replay.
 func (r *Reader) place(a *Action) {
 	if !r.based {
 		r.based, r.base = true, a.Nanos
@@ -126,7 +126,7 @@ func scaleTime(nanos, percent int64) int64 {
 	return int64(min(quotient, 1<<63-1))
 }
 
-// file returns the number of a file by its name, −1 where the log has not added it.
+// file returns the number of a file by its name, −1 if the log has not added it.
 func (r *Reader) file(name []byte) int32 {
 	if i, ok := r.byName[string(name)]; ok {
 		return i
@@ -134,7 +134,7 @@ func (r *Reader) file(name []byte) int32 {
 	return -1
 }
 
-// add makes a file known.
+// add adds a file.
 func (r *Reader) add(name string) (int32, error) {
 	if len(r.added) >= filesMax {
 		return 0, fmt.Errorf("more than %d files", filesMax)

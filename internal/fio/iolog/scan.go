@@ -9,10 +9,10 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 )
 
-// Summary is what is known of a log that was looked through.
+// Summary is what a scan found out about a log.
 type Summary struct {
 	Version    string
-	Files      []File // that operations go to, in the order of their first ones
+	Files      []File // with operations, in the order of their first ones
 	Operations [KindCount]int64
 	Bytes      [KindCount]int64
 	SizeMax    int64 // of one read or write
@@ -26,7 +26,7 @@ type Summary struct {
 // File is what a log does to one file.
 type File struct {
 	Name       string
-	End        int64 // behind the last byte that is read, written or trimmed
+	End        int64 // after the last byte that is read, written or trimmed
 	Operations [KindCount]int64
 }
 
@@ -36,7 +36,7 @@ func (f *File) Writes() bool { return f.Operations[Write] > 0 || f.Operations[Tr
 // Data is the number of reads, writes and trims.
 func (s *Summary) Data() int64 { return s.Operations[Read] + s.Operations[Write] + s.Operations[Trim] }
 
-// Scan reads a log to its end. Faults are returned as a *diag.ListError, problemsMax of them at most.
+// Scan reads a log to its end. Faults are returned as a *diag.ListError, at most problemsMax of them.
 func Scan(name string, in io.Reader, o Options) (Summary, error) {
 	r, err := NewReader(name, in, o)
 	if err != nil {
@@ -81,10 +81,10 @@ func Scan(name string, in io.Reader, o Options) (Summary, error) {
 	return s, s.judge(r)
 }
 
-// faults are those of one log.
+// faults are the faults of one log.
 type faults diag.List
 
-// fault takes a fault of the log up and reports whether nothing behind it can be read; other is an error of another kind.
+// fault records a fault of the log and reports whether the rest cannot be read; other is an error of another kind.
 func (l *faults) fault(err error) (final bool, other error) {
 	var f *fault
 	if !errors.As(err, &f) {
@@ -117,7 +117,7 @@ func (s *Summary) count(a *Action) {
 	s.Schedule.add(a.Nanos)
 }
 
-// judge says what was passed over, and refuses a log that does nothing.
+// judge reports what was skipped, and refuses a log without operations.
 func (s *Summary) judge(r *Reader) error {
 	c := &r.counts
 	warn := func(n int64, code, format string) {

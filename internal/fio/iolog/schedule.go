@@ -2,8 +2,8 @@ package iolog
 
 import "sort"
 
-// Schedule tells how many reads, writes and trims of a log are due by a moment. It keeps few marks however long the log
-// is, so that between two of them the number is interpolated.
+// Schedule counts how many reads, writes and trims of a log are due by a given time. It keeps few marks for a log of any
+// length, and interpolates between them.
 type Schedule struct {
 	marks []mark
 	total int64
@@ -12,7 +12,7 @@ type Schedule struct {
 
 type mark struct{ nanos, count int64 }
 
-// marksMax bounds the marks; half of them are dropped when there are as many.
+// marksMax bounds the marks; when it is reached, half of them are dropped.
 const marksMax = 1 << 14
 
 func (s *Schedule) add(nanos int64) {
@@ -39,8 +39,8 @@ func (s *Schedule) add(nanos int64) {
 // Total is the number of operations.
 func (s *Schedule) Total() int64 { return s.total }
 
-// DueBefore returns how many operations are due before a moment, in nanoseconds from the log's first operation on. It is
-// exact for logs of up to marksMax operations.
+// DueBefore returns how many operations are due before a time, in nanoseconds from the log's first operation. It is exact
+// for logs of up to marksMax operations.
 func (s *Schedule) DueBefore(nanos int64) int64 {
 	// The first mark that is not due.
 	i := sort.Search(len(s.marks), func(i int) bool { return s.marks[i].nanos >= nanos })

@@ -22,7 +22,7 @@ import (
 //	180 disk sync 0 0
 //	195 disk close
 //
-// Names may hold blanks: a line is read from both of its ends.
+// Names may contain blanks: a line is parsed from both ends.
 type text struct {
 	timed  bool // version 3
 	line   int
@@ -35,7 +35,7 @@ const (
 	headerStart = "fio version "
 	headerEnd   = " iolog"
 
-	// How events of blktrace begin, in either byte order: BLK_IO_TRACE_MAGIC and version 7 of linux/blktrace_api.h.
+	// How traces of blktrace begin, in either byte order: BLK_IO_TRACE_MAGIC and version 7 of linux/blktrace_api.h.
 	traceLittle = "\x07tae"
 	traceBig    = "eat\x07"
 )
@@ -59,7 +59,7 @@ func newText(r *Reader) (*text, error) {
 	return t, nil
 }
 
-// header reads the first line of a recording and takes its version over.
+// header reads the first line of a recording and sets the version.
 func (t *text) header() bool {
 	version, found := bytes.CutPrefix(bytes.TrimRight(t.source, " \t"), []byte(headerStart))
 	if !found {
@@ -84,10 +84,10 @@ func (t *text) version() string {
 	return "fio iolog version 2"
 }
 
-// span is part of a line: from a byte on, so many bytes.
+// span is part of a line: first byte and length.
 type span struct{ from, width int }
 
-// fault is about part of the line.
+// fault returns a fault of part of the line.
 func (t *text) fault(r *Reader, at span, code, message, hint string) *fault {
 	return &fault{Diagnostic: diag.Diagnostic{
 		Code: code, Severity: diag.SeverityError, Pos: diag.Position{File: r.name, Line: t.line, Column: at.from + 1}, Width: at.width,
@@ -95,7 +95,7 @@ func (t *text) fault(r *Reader, at span, code, message, hint string) *fault {
 	}}
 }
 
-// read takes the next line, without its end.
+// read reads the next line, without its end.
 func (t *text) read(r *Reader) error {
 	line, err := r.in.ReadSlice('\n')
 	t.line++
@@ -142,7 +142,7 @@ func (t *text) next(r *Reader, a *Action) error {
 	}
 }
 
-// action reads one line. waited says that it was a wait, which does not count as an action.
+// action reads one line. waited reports whether it was a wait, which does not count as an action.
 func (t *text) action(r *Reader, a *Action) (waited bool, err error) {
 	rest := 0
 	if t.timed {
@@ -216,7 +216,7 @@ func (t *text) fileAction(r *Reader, a *Action, rest, at, end int) error {
 	return nil
 }
 
-// unknownAction reports the unknown action: the word after the name, where names have no blanks.
+// unknownAction reports an unknown action: the word after the name, if names have no blanks.
 func (t *text) unknownAction(r *Reader, rest, at, end int) error {
 	line := t.source
 	from := rest
@@ -276,7 +276,7 @@ func (t *text) badNumber(r *Reader, from, end int, what string) error {
 		fmt.Sprintf("want digits only, at most %d for offsets and %d for lengths", offsetMax, sizeMax))
 }
 
-// time reads the time in front of a line and returns where the rest begins.
+// time reads the time at the start of a line and returns where the rest begins.
 func (t *text) time(r *Reader) (rest int, err error) {
 	line := t.source
 	start := 0
@@ -295,10 +295,10 @@ func (t *text) time(r *Reader) (rest int, err error) {
 	return end, nil
 }
 
-// Fio's manual has shorter waits thrown away.
+// According to fio's manual, shorter waits are discarded.
 const waitMicrosMin = 100
 
-// wait moves the time of what follows.
+// wait moves the time of the following operations.
 func (t *text) wait(r *Reader, amount int64, from, end int) error {
 	if t.timed {
 		return t.fault(r, span{from, end - from}, "iolog-action", "a log of version 3 has no waits: each line has its time", "")
@@ -319,7 +319,7 @@ func (t *text) wait(r *Reader, amount int64, from, end int) error {
 
 const nameBytesMax = 4096
 
-// ioKind reads an action that has an offset and a length.
+// ioKind reads an action with an offset and a length.
 func ioKind(word []byte) (kind Kind, wait, known bool) {
 	switch string(word) {
 	case "read":
@@ -340,7 +340,7 @@ func ioKind(word []byte) (kind Kind, wait, known bool) {
 
 func isBlank(b byte) bool { return b == ' ' || b == '\t' }
 
-// lastWord returns where the last word before end begins and ends.
+// lastWord returns start and end of the last word before end.
 func lastWord(line []byte, end int) (from, to int) {
 	for end > 0 && isBlank(line[end-1]) {
 		end--

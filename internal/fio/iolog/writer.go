@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// Writer writes a text log as it happens. It is for one goroutine.
+// Writer writes a text log during a run. It is for one goroutine.
 type Writer struct {
 	out     *bufio.Writer
 	names   []string
@@ -17,7 +17,7 @@ type Writer struct {
 
 const writerBytes = 1 << 20
 
-// NewWriter writes the header of a version, 2 or 3, and adds and opens files. Actions name files by their index.
+// NewWriter writes the header of version 2 or 3, and adds and opens files. Actions name files by their index.
 func NewWriter(to io.Writer, version int, files []string) (*Writer, error) {
 	w := &Writer{out: bufio.NewWriterSize(to, writerBytes), names: files, timed: version != 2}
 	header := headerStart + "2" + headerEnd + "\n"
@@ -37,7 +37,7 @@ func NewWriter(to io.Writer, version int, files []string) (*Writer, error) {
 	return w, nil
 }
 
-// Write adds a line. Actions come in the order of their times, which are nanoseconds.
+// Write adds a line. Actions must be in the order of their times, which are nanoseconds.
 func (w *Writer) Write(a *Action) error {
 	b := w.scratch[:0]
 	if w.timed {
@@ -64,7 +64,7 @@ func (w *Writer) Write(a *Action) error {
 	return err
 }
 
-// Close writes that files are closed, at a time, and gives everything to the writer below.
+// Close writes the closing of files, at this time, and flushes to the writer below.
 func (w *Writer) Close(nanos int64) error {
 	for i := range w.names {
 		if err := w.Write(&Action{Nanos: nanos, File: int32(i), Kind: closeFile}); err != nil {

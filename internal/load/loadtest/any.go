@@ -21,7 +21,7 @@ type Subject struct {
 	Untouched func(t testing.TB, w load.Workload)
 }
 
-// RunAny checks the contract that every generator must meet, whatever it reads and counts.
+// RunAny checks the contract that every generator must meet, for any configuration and any counted operations.
 func RunAny(t *testing.T, s Subject) {
 	for _, c := range []struct {
 		name string
@@ -68,7 +68,7 @@ func (s Subject) untouched(t testing.TB, w load.Workload) {
 	}
 }
 
-// A generator names its operations and gauges before it runs, on every machine alike, and delivers these and no others.
+// A generator names its operations and gauges before it runs, the same on every machine, and delivers only these.
 func testFacts(t *testing.T, s Subject) {
 	w := s.Endless(t)
 	w.Runtime = 300 * time.Millisecond

@@ -14,7 +14,7 @@ import (
 	"github.com/braggdev/bragg/internal/testreq"
 )
 
-// DeviceCase is one state of a block device, and what writing to it must come to.
+// DeviceCase is one state of a block device, and the expected result of writing to it.
 type DeviceCase struct {
 	Title  string
 	Make   func(t *testing.T, device string) // from an empty loop device of DeviceBytes
@@ -22,8 +22,8 @@ type DeviceCase struct {
 	Want   []string                          // codes of the refusal's reasons; nil: it is written to
 }
 
-// DeviceCases are the states that every way to a block device must treat alike: package blockdev tests the rules
-// themselves, with many more.
+// DeviceCases are the states that every way of writing to a block device must treat the same: package blockdev tests the
+// rules themselves, with many more cases.
 func DeviceCases() []DeviceCase {
 	ext4 := func(t *testing.T, device string) { command(t, "mkfs.ext4", "-q", "-F", device) }
 	return []DeviceCase{
@@ -103,7 +103,7 @@ func CheckRefusal(t *testing.T, err error, want []string) {
 	}
 }
 
-// A block device is written to only with consent, and is held meanwhile.
+// A block device is written to only with consent, and is held during the load.
 func testBlockDevices(t *testing.T, s suite) {
 	for _, c := range DeviceCases() {
 		t.Run(c.Title, func(t *testing.T) { s.testBlockDevice(t, c) })
@@ -146,7 +146,7 @@ func (s suite) testBlockDevice(t *testing.T, c DeviceCase) {
 	}
 }
 
-// Loads of one process share a device. Each must mean it.
+// Loads of one process share a device. Each must identify it.
 func (s suite) testShared(t *testing.T) {
 	first := s.changed(DeviceCase{}.Workload(t, "[job]\nfilename=/dev/sdb\nrw=write\nbs=64k\nsize=1m\n"))
 	second := first
@@ -176,7 +176,7 @@ func (s suite) testShared(t *testing.T) {
 func mount(t *testing.T, device string) {
 	t.Helper()
 	dir := t.TempDir()
-	// Read-only: a file system that is mounted to write writes on its own, whenever it likes.
+	// Read-only: a file system that is mounted writable may write at any time.
 	command(t, "mount", "-o", "ro", device, dir)
 	t.Cleanup(func() { command(t, "umount", dir) })
 }

@@ -1,5 +1,5 @@
-// Package loadtest is the contract of load.Generator as tests: RunAny has what every generator owes, Run also what those owe
-// that run fio job files.
+// Package loadtest is the contract of load.Generator as tests: RunAny tests the contract of all generators, Run also that
+// of generators for fio job files.
 //
 //	func TestContract(t *testing.T) { loadtest.Run(t, ioengine.New(), nil) }
 //
@@ -118,14 +118,14 @@ func (l *Log) Interval(iv interval.Interval) {
 	l.all = append(l.all, iv)
 }
 
-// Intervals returns what came so far.
+// Intervals returns all intervals so far.
 func (l *Log) Intervals() []interval.Interval {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return append([]interval.Interval(nil), l.all...)
 }
 
-// Sum is what all intervals of a workload add up to.
+// Sum is the sum of all intervals of a workload.
 type Sum struct {
 	interval.Interval
 	Count int
@@ -201,7 +201,7 @@ func checkTraffic(t testing.TB, i int, iv *interval.Interval) {
 	}
 }
 
-// NothingLeft returns a check to call after the load: no goroutine and no descriptor is there that was not before.
+// NothingLeft returns a check to call after the load: there are no new goroutines and descriptors.
 func NothingLeft(t testing.TB) func() {
 	t.Helper()
 	ignore := goleak.IgnoreCurrent()
@@ -227,7 +227,7 @@ func descriptors() map[string]string {
 		return open
 	}
 	for _, e := range entries {
-		// The descriptor of this listing itself is gone by now.
+		// The descriptor of this listing itself is closed by now.
 		if name, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil {
 			open[e.Name()] = name
 		}

@@ -1,8 +1,8 @@
-// Package fake is a target in memory that has every capability. Nothing in it is real, and it says so: it is for
-// planning against a cluster that one does not have, and for tests of everything above targets.
+// Package fake is a target in memory that has every capability. Everything in it is simulated, and reported as such: it is
+// for planning against a cluster that is not available, and for tests of all packages above targets.
 //
-// It keeps to the contract of package target as a real provider does, records every operation, and can be made to fail.
-// Agents are real servers on the far end of a pipe when OpenOptions.ServeAgent provides them.
+// It keeps the contract of package target like a real provider, records every operation, and can be made to fail. Agents
+// are real servers on the far end of a pipe if OpenOptions.ServeAgent provides them.
 package fake
 
 import (
@@ -27,7 +27,7 @@ const (
 	capacityBytes = 1024 * unit.TiB
 )
 
-// Operation is one call that changed something, or tried to.
+// Operation is one call that made or attempted a change.
 type Operation struct {
 	Name    string // of the method: "PowerOnVMs"
 	Subject string // name of a VM, or id of a node
@@ -54,7 +54,7 @@ type cluster struct {
 	operations []Operation
 	fault      Fault
 	samples    int
-	foreign    int64 // bytes that others have written
+	foreign    int64 // bytes written by others
 	closed     bool
 }
 
@@ -126,7 +126,7 @@ func Open(_ context.Context, c target.Config, o target.OpenOptions) (*Target, er
 // Simulated returns true.
 func (t *Target) Simulated() bool { return true }
 
-// SetFault makes operations fail as f says, nil none.
+// SetFault makes operations fail according to f; nil disables it.
 func (c *cluster) SetFault(f Fault) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -140,7 +140,7 @@ func (c *cluster) Operations() []Operation {
 	return slices.Clone(c.operations)
 }
 
-// record notes an operation and returns its injected failure. The caller holds the lock.
+// record records an operation and returns its injected failure. The caller holds the lock.
 func (c *cluster) record(ctx context.Context, op Operation) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -188,7 +188,7 @@ func (t *Target) Close() error {
 	return nil
 }
 
-// cut powers off the machines that match and returns what the caller has to wait for once it has released the lock.
+// cut powers off the machines that match and returns the cycles for which the caller has to wait after releasing the lock.
 func (c *cluster) cut(match func(*machine) bool) []*cycle {
 	var cycles []*cycle
 	for _, m := range c.machines {
@@ -207,7 +207,7 @@ func wait(cycles []*cycle) {
 	}
 }
 
-// find returns the machine of vm if it carries the tag; nil and nil when it does not exist. The caller holds the lock.
+// find returns the machine of vm if it carries the tag; nil and nil if it does not exist. The caller holds the lock.
 func (c *cluster) find(tag target.Tag, vm target.VM) (*machine, error) {
 	if err := tag.Check(); err != nil {
 		return nil, err
@@ -219,7 +219,7 @@ func (c *cluster) find(tag target.Tag, vm target.VM) (*machine, error) {
 	return m, nil
 }
 
-// each calls do for every VM while holding the lock. All must carry the tag before anything is done to one.
+// each calls do for every VM while holding the lock. All must carry the tag before any is changed.
 func (c *cluster) each(ctx context.Context, tag target.Tag, vms []target.VM, op Operation, do func(*machine) error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// SampleNodes returns numbers that follow from the number of the call, the node and its running VMs only, so that two
-// runs see the same.
+// SampleNodes returns numbers that depend only on the number of the call, the node and its running VMs, so that two runs
+// see the same.
 func (c *cluster) SampleNodes(ctx context.Context) ([]target.NodeSample, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -29,7 +29,7 @@ func (c *cluster) SampleNodes(ctx context.Context) ([]target.NodeSample, error) 
 	var all []target.NodeSample
 	for i, n := range c.nodes {
 		if c.nodesOff[n.ID] {
-			continue // a node without power answers nothing
+			continue // a powered-off node does not answer
 		}
 		wave := 1 + 0.1*math.Sin(float64(c.samples)/5+float64(i))
 		add := func(metric, unit string, idle, perVM float64) {
@@ -53,7 +53,7 @@ var simulatedMeans = map[target.VMMetric]float64{
 	target.VMReceived: 20e3, target.VMTransmitted: 60e3,
 }
 
-// SampleVMs returns the samples of SampleNodes and numbers of VMs that follow from the number of the call and the VM only.
+// SampleVMs returns the samples of SampleNodes and numbers of VMs that depend only on the number of the call and the VM.
 func (c *cluster) SampleVMs(ctx context.Context, tag target.Tag) ([]target.NodeSample, []target.VMSample, error) {
 	if err := tag.Check(); err != nil {
 		return nil, nil, err
@@ -84,7 +84,7 @@ func (c *cluster) SampleVMs(ctx context.Context, tag target.Tag) ([]target.NodeS
 	return nodes, all, nil
 }
 
-// NodeSpace tells of the one storage that all nodes share. A node that is off tells nothing.
+// NodeSpace returns the one storage that all nodes share. A node that is off returns an error.
 func (c *cluster) NodeSpace(ctx context.Context, nodeID string) (target.Space, error) {
 	if ctx.Err() != nil {
 		return target.Space{}, context.Cause(ctx)
@@ -97,14 +97,14 @@ func (c *cluster) NodeSpace(ctx context.Context, nodeID string) (target.Space, e
 	return target.Space{Storage: "simulated", Place: "the simulated storage", FreeBytes: c.freeBytes(), TotalBytes: capacityBytes}, nil
 }
 
-// Fill writes, as others would, until so many bytes are free.
+// Fill simulates writes of others until only this many bytes are free.
 func (c *cluster) Fill(leftBytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.foreign += c.freeBytes() - leftBytes
 }
 
-// freeBytes counts disks in full. The caller holds the lock.
+// freeBytes counts the full size of disks. The caller holds the lock.
 func (c *cluster) freeBytes() int64 {
 	free := capacityBytes - c.foreign
 	for _, m := range c.machines {

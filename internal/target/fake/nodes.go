@@ -36,7 +36,7 @@ func (c *cluster) PowerOffNode(ctx context.Context, nodeID string) error {
 	return c.switchNode(ctx, Operation{Name: "PowerOffNode", Subject: nodeID}, true)
 }
 
-// ShutdownNode ends a node and all VMs on it.
+// ShutdownNode shuts down a node and all VMs on it.
 func (c *cluster) ShutdownNode(ctx context.Context, nodeID string) error {
 	return c.switchNode(ctx, Operation{Name: "ShutdownNode", Subject: nodeID}, true)
 }
@@ -66,7 +66,7 @@ func (c *cluster) switchNode(ctx context.Context, op Operation, off bool) error 
 	return nil
 }
 
-// HostUp returns nil when the node is switched on.
+// HostUp returns nil if the node is switched on.
 func (c *cluster) HostUp(ctx context.Context, nodeID string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -76,7 +76,7 @@ func (c *cluster) HostUp(ctx context.Context, nodeID string) error {
 	return c.nodeIsOn(nodeID)
 }
 
-// Ready returns nil when all nodes are switched on.
+// Ready returns nil if all nodes are switched on.
 func (c *cluster) Ready(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -102,7 +102,7 @@ func (c *cluster) DatastoreVisible(ctx context.Context, nodeID, datastore string
 	return nil
 }
 
-// WriteCacheEmpty returns true: nothing is cached here.
+// WriteCacheEmpty returns true: there is no cache.
 func (c *cluster) WriteCacheEmpty(ctx context.Context) (bool, error) {
 	if ctx.Err() != nil {
 		return false, context.Cause(ctx)

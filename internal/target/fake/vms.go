@@ -58,10 +58,10 @@ func (t *Target) make(ctx context.Context, tag target.Tag, spec target.VMSpec, o
 	if t.machines[id] != nil {
 		return nil, errors.New("it exists already")
 	}
-	n := len(t.operations) // rises with every machine, and is the same in every run
+	n := len(t.operations) // increases with every machine, and is the same in every run
 	m := &machine{mark: tag.Mark(), template: spec.Template, vm: target.VM{
 		ID: id, Name: spec.Name, Group: spec.Group, Ordinal: spec.Ordinal, NodeID: spec.NodeID, Disks: []target.Disk{},
-		Addresses: []string{fmt.Sprintf("198.18.%d.%d", n>>8&0xff, n&0xff)}, // the range that is set aside for benchmarks
+		Addresses: []string{fmt.Sprintf("198.18.%d.%d", n>>8&0xff, n&0xff)}, // the range reserved for benchmarks
 	}}
 	for i, size := range spec.DiskBytes {
 		if size <= 0 {
@@ -72,7 +72,7 @@ func (t *Target) make(ctx context.Context, tag target.Tag, spec target.VMSpec, o
 	return m, nil
 }
 
-// Delete removes VMs, as far as they exist.
+// Delete removes those of the VMs that exist.
 func (t *Target) Delete(ctx context.Context, tag target.Tag, vms []target.VM) error {
 	t.mu.Lock()
 	doomed := map[string]bool{}
@@ -109,7 +109,7 @@ func (t *Target) PowerOnVMs(ctx context.Context, tag target.Tag, vms []target.VM
 	})
 }
 
-// PowerOffVMs cuts the power. What does not exist any more is off.
+// PowerOffVMs cuts the power. A VM that no longer exists is off.
 func (t *Target) PowerOffVMs(ctx context.Context, tag target.Tag, vms []target.VM) error {
 	t.mu.Lock()
 	var errs []error
@@ -149,7 +149,7 @@ func (t *Target) DialAgent(ctx context.Context, vm target.VM) (net.Conn, error) 
 	c, value := m.cycle, m.value()
 	c.agents.Go(func() {
 		defer far.Close()
-		_ = t.serve(c.ctx, far, value) // how it ended shows on the near end
+		_ = t.serve(c.ctx, far, value) // its result is visible on the near end
 	})
 	return near, nil
 }
@@ -183,7 +183,7 @@ func (t *Target) CloneVM(
 	return t.create(ctx, tag, specs, Operation{Name: "CloneVM", Detail: fmt.Sprintf("%s linked=%v", source.Name, linked)})
 }
 
-// SnapshotVMs notes snapshots.
+// SnapshotVMs records snapshots.
 func (t *Target) SnapshotVMs(ctx context.Context, tag target.Tag, vms []target.VM, name string) error {
 	return t.each(ctx, tag, vms, Operation{Name: "SnapshotVMs", Detail: name}, func(m *machine) error {
 		m.snapshots = append(m.snapshots, name)
@@ -202,7 +202,7 @@ func (t *Target) MigrateVMs(ctx context.Context, tag target.Tag, vms []target.VM
 	})
 }
 
-// Stray moves a VM as others would: its run did not.
+// Stray moves a VM like another party would: its run did not.
 func (t *Target) Stray(name, nodeID string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -213,7 +213,7 @@ func (t *Target) Stray(name, nodeID string) {
 	}
 }
 
-// RelocateVMs notes another datastore.
+// RelocateVMs records another datastore.
 func (t *Target) RelocateVMs(ctx context.Context, tag target.Tag, vms []target.VM, datastore string) error {
 	return t.each(ctx, tag, vms, Operation{Name: "RelocateVMs", Detail: datastore}, func(m *machine) error {
 		m.datastore = datastore
@@ -221,7 +221,7 @@ func (t *Target) RelocateVMs(ctx context.Context, tag target.Tag, vms []target.V
 	})
 }
 
-// SetHA notes whether VMs are restarted after a node failure.
+// SetHA records whether VMs are restarted after a node failure.
 func (t *Target) SetHA(ctx context.Context, tag target.Tag, vms []target.VM, enabled bool) error {
 	return t.each(ctx, tag, vms, Operation{Name: "SetHA", Detail: fmt.Sprint(enabled)}, func(m *machine) error {
 		m.ha = enabled
@@ -229,7 +229,7 @@ func (t *Target) SetHA(ctx context.Context, tag target.Tag, vms []target.VM, ena
 	})
 }
 
-// SetBalancing notes whether VMs are moved to even out load.
+// SetBalancing records whether VMs are moved to balance load.
 func (t *Target) SetBalancing(ctx context.Context, tag target.Tag, vms []target.VM, enabled bool) error {
 	return t.each(ctx, tag, vms, Operation{Name: "SetBalancing", Detail: fmt.Sprint(enabled)}, func(m *machine) error {
 		m.balancing = enabled
@@ -237,7 +237,7 @@ func (t *Target) SetBalancing(ctx context.Context, tag target.Tag, vms []target.
 	})
 }
 
-// RunInVM notes a command. Nothing runs.
+// RunInVM records a command without running it.
 func (t *Target) RunInVM(ctx context.Context, vm target.VM, user, command string) (string, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

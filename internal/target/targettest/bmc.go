@@ -13,7 +13,7 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// BMC is the simulated BMC of a node: a Redfish service without TLS with one system, as much of it as a Switch needs.
+// BMC is the simulated BMC of a node: a Redfish service without TLS with one system, with the features that a Switch needs.
 type BMC struct {
 	Config *target.BMC // as in a target file, with CredentialName
 	UUID   string      // of the machine
@@ -26,11 +26,10 @@ type BMC struct {
 	switched func(on bool)
 }
 
-// CredentialName is what Config calls the credential that Credentials returns.
+// CredentialName is the name in Config of the credential that Credentials returns.
 const CredentialName = "bmc"
 
-// NewBMC starts a BMC whose machine is on and says that its UUID is uuid. switched is called whenever the power changes; it
-// may be nil.
+// NewBMC starts a BMC whose machine is on and has this UUID. switched is called whenever the power changes; it may be nil.
 func NewBMC(t testing.TB, uuid string, switched func(on bool)) *BMC {
 	t.Helper()
 	b := &BMC{UUID: uuid, switched: switched}
@@ -70,7 +69,7 @@ func NewBMC(t testing.TB, uuid string, switched func(on bool)) *BMC {
 	return b
 }
 
-// Credentials are what a target file with such BMCs needs.
+// Credentials are the credentials for a target file with such BMCs.
 func Credentials(t testing.TB) map[string]target.Credential {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "secret")
@@ -100,7 +99,7 @@ func (b *BMC) SetOff(off bool) {
 	}
 }
 
-// SetDeaf lets it accept orders and do nothing.
+// SetDeaf makes it accept orders without executing them.
 func (b *BMC) SetDeaf(deaf bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -114,7 +113,7 @@ func (b *BMC) Readings() int {
 	return b.readings
 }
 
-// Resets are the orders that were given.
+// Resets are the received orders.
 func (b *BMC) Resets() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// lockRounds is how often two controllers want the target at the same time.
+// lockRounds is how often two controllers request the target at the same time.
 const lockRounds = 5
 
 // lock is a target's lock between this program and another that opened the same target.
@@ -58,7 +58,8 @@ func lock(s *suite) {
 // meetPatience only guards against hanging.
 const meetPatience = 30 * time.Second
 
-// sharedLock tries a lock that two programs may have at a time; false: it is not such a lock. Each must learn of the other.
+// sharedLock tests a lock that two programs may hold at the same time; false: it is not such a lock. Each must be notified
+// of the other.
 func (s *suite) sharedLock(both []target.Locker) bool {
 	lock, err := both[0].Lock(s.Context(), lease.NewHolder("run-0", 0))
 	s.must(err)

@@ -2,7 +2,7 @@ package targettest
 
 import "github.com/braggdev/bragg/internal/target"
 
-// space: every node tells how much room there is, and one that does not exist tells nothing.
+// space: every node reports its storage, and a node that does not exist returns an error.
 func space(s *suite) {
 	meter, ok := s.target.(target.SpaceMeter)
 	if !ok {

@@ -1,8 +1,8 @@
-// Package targettest is the contract that every provider keeps, as a suite of tests: in words it is in package target.
+// Package targettest is the contract of every provider as a test suite; package target describes the contract.
 //
 //	targettest.Run(t, targettest.Harness{Open: …, Greet: …})
 //
-// Everything that a target offers beyond the basics is tested when it offers it, found through target.Capabilities.
+// Every capability that a target offers in addition is tested; target.Capabilities finds them.
 package targettest
 
 import (
@@ -24,15 +24,15 @@ import (
 type Harness struct {
 	// Open opens a target without VMs of Bragg. The suite closes it.
 	Open func(t *testing.T) target.Target
-	// Reopen opens the target that Open opened before, as another process would after a crash: t is not closed.
-	// Nil where nothing outlives the process.
+	// Reopen opens the target that Open opened before, as another process would after a crash: t is not closed. Nil if
+	// nothing outlives the process.
 	Reopen func(t *testing.T, before target.Target) target.Target
 	// Greet speaks with an agent over conn and returns something that differs after each power cycle.
 	Greet func(ctx context.Context, conn net.Conn) (string, error)
-	// WriteDisk and ReadDisk reach the data of a VM's disk from outside. Nil where disks hold no data.
+	// WriteDisk and ReadDisk access the data of a VM's disk from outside. Nil if disks hold no data.
 	WriteDisk func(t *testing.T, vm target.VM, d target.Disk, offset int64, data []byte)
 	ReadDisk  func(t *testing.T, vm target.VM, d target.Disk, offset int64, length int) []byte
-	// Leftovers returns what a deleted VM left behind: processes, files. Nil where nothing can be left.
+	// Leftovers returns what a deleted VM left behind: processes, files. Nil if nothing can be left.
 	Leftovers func(t *testing.T, before target.Target) []string
 }
 
@@ -182,7 +182,7 @@ func (s *suite) powerOn(vms []target.VM) {
 	}
 }
 
-// owned returns what carries the tag of the test.
+// owned returns the VMs that carry the tag of the test.
 func (s *suite) owned() []target.VM {
 	s.Helper()
 	vms, err := s.target.Owned(s.Context(), s.tag)

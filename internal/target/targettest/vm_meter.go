@@ -8,13 +8,13 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// meterLooksMax and meterPause bound how long the first averages may take to come.
+// meterLooksMax and meterPause bound how long the first averages may take.
 const (
 	meterLooksMax = 600
 	meterPause    = 200 * time.Millisecond
 )
 
-// vmMeter wants averages of the VMs with the tag that run, soon after they were first looked at, and of no others.
+// vmMeter expects averages of all running VMs with the tag, soon after the first sample, and of no others.
 func vmMeter(s *suite) {
 	if !s.needs(target.CapVMMeter) || !s.needs(target.CapVMPower) {
 		return
@@ -25,7 +25,7 @@ func vmMeter(s *suite) {
 	want := names(vms[:2])
 	for _, metric := range []target.VMMetric{target.VMCPUUsage, target.VMWritten, target.VMReceived} {
 		var got []string
-		for range meterLooksMax { // the first look after another may come too soon for an average
+		for range meterLooksMax { // the next sample may come too soon for an average
 			if got = s.measured(m, metric); slices.Equal(got, want) {
 				break
 			}

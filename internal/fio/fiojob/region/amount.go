@@ -8,8 +8,8 @@ import (
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 )
 
-// Amount returns the bytes that one clone transfers in one loop when nothing but size ends it, and false when its
-// size follows from the file.
+// Amount returns the bytes that one clone transfers in one loop if only its size ends it, and false if its size follows
+// from the file.
 func Amount(j *fiojob.Job) (int64, bool) {
 	amount := int64(0)
 	switch {
@@ -29,8 +29,8 @@ func Amount(j *fiojob.Job) (int64, bool) {
 	return amount, amount > 0
 }
 
-// BytesWritten bounds what all clones of the job write: exact for a size-bound job that only writes, an upper bound for
-// a mix, 0 for one that reads, -1 where only time ends it. A job with sizes to be found in its files counts as -1 too.
+// BytesWritten bounds what all clones of the job write: exact for a size-bound job that only writes, an upper bound for a
+// mix, 0 for one that reads, -1 if only time ends it. A job whose sizes follow from its files counts as -1 too.
 func BytesWritten(j *fiojob.Job) int64 {
 	if !j.Writes() || j.ReadWrite == "trim" || j.ReadWrite == "randtrim" {
 		return 0
@@ -52,7 +52,7 @@ func BytesWritten(j *fiojob.Job) int64 {
 	return amount * times
 }
 
-// writeRate returns how many bytes a second the job's rates let all its clones write, 0 where no rate bounds that. Rates in
+// writeRate returns how many bytes per second the job's rates let all its clones write, 0 if no rate bounds that. Rates in
 // operations count with the largest block.
 func writeRate(j *fiojob.Job) int64 {
 	_, largest := j.BlockBounds()
@@ -63,7 +63,7 @@ func writeRate(j *fiojob.Job) int64 {
 	return int64(math.Ceil(min(perClone*float64(j.NumJobs), math.MaxInt64/2)))
 }
 
-// WriteRate adds up the write rates of jobs, 0 where one of them writes without a rate.
+// WriteRate adds up the write rates of jobs, 0 if one of them writes without a rate.
 func WriteRate(jobs []fiojob.Job) int64 {
 	var sum int64
 	for i := range jobs {
@@ -79,9 +79,9 @@ func WriteRate(jobs []fiojob.Job) int64 {
 	return sum
 }
 
-// Takes bounds how long jobs take by what the file says: least is the time that rates and runtimes need on the fastest
-// storage, most what runtimes allow, 0 where a job runs until its bytes are moved. Jobs of one group start together,
-// and a stonewall waits for the jobs before it.
+// Takes bounds how long jobs take according to the file: least is the time that rates and runtimes need on the fastest
+// storage, most the time that runtimes allow, 0 if a job runs until its bytes are transferred. Jobs of one group start
+// together, and a stonewall waits for the jobs before it.
 func Takes(jobs []fiojob.Job) (least, most time.Duration) {
 	var phaseLeast, phaseMost time.Duration
 	bounded := true
@@ -137,7 +137,7 @@ func amountOfOps(j *fiojob.Job) (int64, bool) {
 	return amount, known
 }
 
-// byteRate is how many bytes a second the rates let one clone move on average, 0 where a direction has none.
+// byteRate is how many bytes per second the rates let one clone transfer on average, 0 if a direction has none.
 func byteRate(j *fiojob.Job) float64 {
 	var sum float64
 	for _, d := range j.Directions() {

@@ -14,9 +14,9 @@ const (
 	prefillDepth         = 4 // of X-Ray, for one VM per node
 )
 
-// Prefill returns a file that writes what the jobs use before they run: every job's files, offset and size, in order,
-// in blocks of 1 MiB, directly, four at a time, all jobs at once. Clones with an offset_increment write theirs. Where
-// 1 MiB does not divide a scaled extent, a smaller power of two does.
+// Prefill returns a file that writes the data that the jobs use before they run: every job's files, offset and size, in
+// order, in blocks of 1 MiB, with direct I/O, at queue depth 4, all jobs at the same time. Clones with an offset_increment
+// write their own range. If 1 MiB does not divide a scaled extent, the block is a smaller power of two.
 func Prefill(f *fiojob.File) *fiojob.File {
 	return f.Each(func(j fiojob.Job) fiojob.Job {
 		p := j.Bare()

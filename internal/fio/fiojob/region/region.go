@@ -1,6 +1,6 @@
-// Package region says what jobs touch and move, and makes the same jobs with less.
+// Package region computes which ranges jobs touch and how much they transfer, and scales jobs down.
 //
-// It computes from the values of a fiojob.Job alone: it reads no file, opens none and drives no load.
+// It uses only the values of a fiojob.Job: it opens no files and drives no load.
 //
 //	Job, sizes of files ──Of──▶ byte ranges of each clone; Touched, Walked: of a whole File
 //	Job ──Amount, BytesWritten, WriteRate, Takes──▶ bytes, bytes a second, time
@@ -17,8 +17,8 @@ import (
 )
 
 // Of returns what each clone of the job may touch, file by file. deviceSize returns the size of a file in bytes; it is
-// called for every file, and false is an error only where a percentage or a missing size needs the size. A range that passes
-// the end of a known file is cut there, as fio does with devices. Strided zones are listed one by one unless they are very
+// called for every file, and false is an error only if a percentage or a missing size needs the size. A range beyond the
+// end of a known file is truncated, as fio does with devices. Strided zones are listed one by one unless there are very
 // many.
 func Of(j *fiojob.Job, deviceSize func(name string) (int64, bool)) ([]extent.Extent, error) {
 	files := j.Files()
@@ -44,18 +44,18 @@ func Of(j *fiojob.Job, deviceSize func(name string) (int64, bool)) ([]extent.Ext
 	return out, nil
 }
 
-// zonesShownMax bounds how many windows of a region are listed one by one.
+// zonesShownMax bounds how many windows of a region are listed individually.
 const zonesShownMax = 1024
 
-// zoneWindow is the length of a strided zone: zonerange, else zonesize. A job may move more in it than that, over and over, or
-// less.
+// zoneWindow is the length of a strided zone: zonerange, else zonesize. A job may transfer more than that in it,
+// repeatedly, or less.
 func zoneWindow(j *fiojob.Job) int64 { return cmp.Or(j.ZoneRange, j.ZoneSize) }
 
 // alignOffsets returns what offsets in percent are rounded up to; block is the smallest block.
 func alignOffsets(j *fiojob.Job, block int64) int64 { return cmp.Or(j.OffsetAlign, block) }
 
-// appendZones appends e, cut into its windows where the job has strided zones: zonerange bytes (default zonesize), the
-// next one zoneskip behind their end.
+// appendZones appends e, split into its windows if the job has strided zones: zonerange bytes (default zonesize), the next
+// one zoneskip after its end.
 func appendZones(j *fiojob.Job, out []extent.Extent, e extent.Extent) []extent.Extent {
 	window, stride := zoneWindow(j), stride(j)
 	if stride <= 0 || e.Length/stride >= zonesShownMax {
@@ -108,8 +108,8 @@ func ofClone(j *fiojob.Job, clone int, total, block int64) (extent.Extent, error
 	return extent.Extent{Offset: offset, Length: length, Writes: j.Writes()}, nil
 }
 
-// regionBytes returns the length of the region in one file: up to filesize, else the file's share of size, else what
-// is there.
+// regionBytes returns the length of the region in one file: up to filesize, else the file's share of size, else the rest of
+// the file.
 func regionBytes(j *fiojob.Job, total, offset, block int64) (int64, error) {
 	files := int64(max(1, len(j.Filenames)))
 	switch {
@@ -136,8 +136,8 @@ func regionBytes(j *fiojob.Job, total, offset, block int64) (int64, error) {
 	return total - offset, nil
 }
 
-// Touched returns the extents of all jobs merged: per file, sorted by offset, ranges that overlap or touch joined where
-// both write or both only read.
+// Touched returns the extents of all jobs merged: per file, sorted by offset, ranges that overlap or touch joined if both
+// write or both only read.
 func Touched(f *fiojob.File, deviceSize func(name string) (int64, bool)) ([]extent.Extent, error) {
 	var all []extent.Extent
 	for _, j := range f.Jobs() {

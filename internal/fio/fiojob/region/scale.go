@@ -9,9 +9,9 @@ import (
 	"github.com/braggdev/bragg/internal/fio/fiojob/syntax"
 )
 
-// ResolveJob returns the job with every percentage and missing size replaced by bytes, and sizes cut at the end of the
-// files, where deviceSize knows the files and all of them have one size. Offsets round up and sizes down to the
-// smallest block, as fio does.
+// ResolveJob returns the job with every percentage and missing size replaced by bytes, and sizes truncated at the end of
+// the files, if deviceSize knows the files and all of them have one size. Offsets round up and sizes down to the smallest
+// block, as in fio.
 func ResolveJob(j fiojob.Job, deviceSize func(name string) (int64, bool)) fiojob.Job {
 	j = j.Clone()
 	total := int64(-1)
@@ -98,9 +98,9 @@ func scaleJob(j fiojob.Job, factor float64, blocksMin int) fiojob.Job {
 		j.Size = fiojob.Size{Percent: 100, Set: true}
 	}
 	j.PercentFloor = floor * block
-	whole := j.Clone() // zones count in what was
+	whole := j.Clone() // zones count in the unscaled job
 	scaleSize(&j.Size, "size", floor*files)
-	// filesize is an end and not a length: what is scaled is the region in front of it.
+	// filesize is an end and not a length: the region before it is scaled.
 	start := func() int64 { return j.Offset.Bytes + int64(j.NumJobs-1)*j.OffsetIncrement.Bytes }
 	region := j.FileSize.Bytes - start()
 	scaleSize(&j.Offset, "offset", floor)
@@ -122,8 +122,8 @@ func scaleJob(j fiojob.Job, factor float64, blocksMin int) fiojob.Job {
 	return j
 }
 
-// fitZones makes the region a whole number of scaled zones, as it was before: rounding must not leave a piece of one at
-// the end, where fio would stop.
+// fitZones makes the region a whole number of scaled zones, as it was before: rounding must not leave a partial zone at the
+// end, where fio would stop.
 func fitZones(j *fiojob.Job, windows, start int64) {
 	if j.FileSize.Bytes > 0 {
 		setSize(j, &j.FileSize, "filesize", start+windows*stride(j))
@@ -140,7 +140,7 @@ func stride(j *fiojob.Job) int64 {
 	return zoneWindow(j) + j.ZoneSkip.Bytes
 }
 
-// windows returns how many strided zones the region of a file has, 0 without zones or when it is not an integer.
+// windows returns how many strided zones the region of a file has, 0 without zones or if it is not an integer.
 func windows(j *fiojob.Job, region int64) int64 {
 	if j.FileSize.Bytes == 0 {
 		region = 0
@@ -169,8 +169,8 @@ func Resolve(f *fiojob.File, deviceSize func(name string) (int64, bool)) *fiojob
 	return f.Each(func(j fiojob.Job) fiojob.Job { return ResolveJob(j, deviceSize) })
 }
 
-// FitFiles returns the file with every filesize cut at the real end of the files, where all of them have one. fio recreates
-// a file that is shorter than filesize.
+// FitFiles returns the file with every filesize truncated at the real end of the files, if all of them have one. fio
+// recreates a file that is shorter than filesize.
 func FitFiles(f *fiojob.File, realSize func(name string) (int64, bool)) *fiojob.File {
 	return f.Each(func(j fiojob.Job) fiojob.Job {
 		for _, name := range j.Files() {

@@ -1,9 +1,9 @@
-// Package exporter serves what jobs have done so far as Prometheus metrics, while they run.
+// Package exporter serves the progress of jobs as Prometheus metrics, while they run.
 //
 //	iojob.Live ──Collect──▶ registry ──/metrics──▶ Prometheus
 //
-// Names and meanings are those of package metric (docs/formats/metrics.md), which stores them; this one only answers
-// scrapes. Values are as old as the last period that a clone delivered, half a second.
+// Names and meanings are those of package metric (docs/formats/metrics.md), which stores them; this package only answers
+// scrapes. Values are as of the last period that a clone delivered, half a second.
 package exporter
 
 import (
@@ -34,7 +34,7 @@ type Server struct {
 	now func() []iojob.Live // nil before jobs begin
 }
 
-// Bounds of what a stranger can make the server do.
+// Bounds on the resources that a client can use.
 const (
 	headerTimeout  = 5 * time.Second
 	answerTimeout  = 30 * time.Second
@@ -43,7 +43,7 @@ const (
 	headerBytesMax = 16 << 10
 )
 
-// Listen starts a server at HOST:PORT; port 0 takes a free one.
+// Listen starts a server at HOST:PORT; port 0 selects a free one.
 func Listen(address string) (*Server, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
@@ -57,7 +57,7 @@ func Listen(address string) (*Server, error) {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: scrapesAtOnce}))
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = fmt.Fprintln(w, "bragg io: see /metrics") // the client is gone or it is not
+		_, _ = fmt.Fprintln(w, "bragg io: see /metrics") // it does not matter if the client is gone
 	})
 	s.http = &http.Server{
 		Handler: mux, ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout, WriteTimeout: answerTimeout, MaxHeaderBytes: headerBytesMax,
@@ -66,10 +66,10 @@ func Listen(address string) (*Server, error) {
 	return s, nil
 }
 
-// Address is where the server listens, with the port that was chosen.
+// Address is the address on which the server listens, with the selected port.
 func (s *Server) Address() string { return s.listener.Addr().String() }
 
-// Watch says what tells about the jobs; see iojob.Options.Live.
+// Watch sets the function that returns the progress of jobs; see iojob.Options.Live.
 func (s *Server) Watch(now func() []iojob.Live) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,7 +86,7 @@ func (s *Server) live() []iojob.Live {
 	return now()
 }
 
-// Close ends the server; a scrape under way may finish.
+// Close ends the server; a scrape in progress may finish.
 func (s *Server) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
@@ -97,7 +97,7 @@ func (s *Server) Close() error {
 	return err
 }
 
-// Names of metrics, those of package metric.
+// Names of metrics, the same as in package metric.
 var (
 	operations = metricOf("operations_total", "Operations that completed without an error.", "direction")
 	bytes      = metricOf("bytes_total", "Bytes of operations that completed without an error.", "direction")
@@ -119,7 +119,7 @@ func metricOf(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("bragg_"+name, help, append([]string{"workload", "clone"}, labels...), nil)
 }
 
-// collector makes metrics of what jobs have done at the moment of a scrape.
+// collector makes metrics from the progress of jobs at the time of a scrape.
 type collector struct{ server *Server }
 
 // Describe implements prometheus.Collector.

@@ -48,7 +48,7 @@ func (h *histogram) Write(out *dto.Metric) error {
 	return nil
 }
 
-// classic counts what is at most each bound. A bucket of the record that holds a bound, 0.8 % wide, counts as above it.
+// classic counts the values up to each bound. A bucket of the record that contains a bound, 0.8 % wide, counts as above it.
 func (h *histogram) classic() []*dto.Bucket {
 	out := make([]*dto.Bucket, len(classicBounds))
 	for i, bound := range classicBounds {
@@ -72,7 +72,7 @@ func (h *histogram) classic() []*dto.Bucket {
 	return out
 }
 
-// native adds the exponential buckets, each with what has its middle in it.
+// native adds the exponential buckets, each with the record's buckets whose middle is in it.
 func (h *histogram) native(out *dto.Histogram) {
 	resolution, threshold, zeros := int32(schema), float64(zeroThreshold), uint64(0)
 	counts := map[int]uint64{}

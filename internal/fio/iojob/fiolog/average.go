@@ -7,15 +7,15 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 )
 
-// averages make one line a window and direction. A window is written when the next one is a tenth old or the load ends: a
-// last piece that is shorter joins the window before it, because a rate over some microseconds is noise.
+// averages writes one line per window and direction. A window is written when a tenth of the next one has passed or the
+// load ends: a shorter last piece joins the window before it, because a rate over some microseconds is noise.
 type averages struct {
 	length, boundary int64 // of the window that is not yet written, and its end
 	window           string
 	now, next        [interval.DirectionCount]sums
 }
 
-// sums are what a window adds up; times are nanoseconds.
+// sums are the sums of a window; times are nanoseconds.
 type sums struct {
 	operations, bytes            uint64
 	latency, service, submission sum
@@ -45,7 +45,7 @@ func (s *sums) join(o *sums) {
 	s.submission.join(&o.submission)
 }
 
-// add counts an operation; the times of operations never go back.
+// add counts an operation; the times of operations never decrease.
 func (a *averages) add(r *Recorder, o *operation) {
 	for o.at >= a.boundary+a.length/10 {
 		a.write(r, a.boundary, a.length)
@@ -69,7 +69,7 @@ func (a *averages) advance() {
 	a.boundary += a.length
 }
 
-// finish writes what is left when the load has ended.
+// finish writes the last window when the load has ended.
 func (a *averages) finish(r *Recorder, end int64) {
 	for end >= a.boundary+a.length/10 {
 		a.write(r, a.boundary, a.length)
@@ -91,7 +91,7 @@ func (a *averages) write(r *Recorder, end, length int64) {
 		if !r.clone.Directions[d] && s.operations == 0 {
 			continue
 		}
-		perSecond := func(n, unit uint64) *sum { // its mean is its largest
+		perSecond := func(n, unit uint64) *sum { // its mean is also its largest value
 			rate := uint64(math.Round(float64(n) * 1e9 / float64(length) / float64(unit)))
 			return &sum{count: 1, total: rate, highest: rate}
 		}
@@ -103,7 +103,7 @@ func (a *averages) write(r *Recorder, end, length int64) {
 	}
 }
 
-// line adds one line, of what happened at all.
+// line adds one line, unless nothing happened.
 func (a *averages) line(r *Recorder, f *file, millis int64, d interval.Direction, s *sum) {
 	if f == nil || s.count == 0 {
 		return

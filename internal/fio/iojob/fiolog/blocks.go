@@ -5,36 +5,36 @@ import (
 	"time"
 )
 
-// block is what a thread of the load fills and the writer empties.
+// block is filled by a thread of the load and emptied by the writer.
 type block struct{ operations []operation }
 
 const (
-	// memoryBytesMax bounds what operations wait in for the writer; 700,000 fit.
+	// memoryBytesMax bounds the memory of operations that wait for the writer: 700,000 operations.
 	memoryBytesMax = 32 << 20
 	blockLengthMax = 4096
 	blockLengthMin = 64
 )
 
-// freeBlocks are the empty blocks of all recorders. The one that was emptied last is used first: it is still in a cache, and
-// a queue would send every operation through all the memory there is.
+// freeBlocks are the empty blocks of all recorders. The block that was emptied last is used first: it is still in a cache,
+// whereas a queue would cycle through the whole memory.
 type freeBlocks struct {
-	length, most int // of a block; blocks
+	length, most int // of a block; number of blocks
 
 	mu      sync.Mutex
 	stack   []*block
 	made    int
 	waiting int
-	handed  chan *block // to who waits
+	handed  chan *block // to waiting recorders
 }
 
-// init makes room for that many recorders, each of which can fill a block while the writer has another.
+// init allocates for this many recorders, so that each can fill a block while the writer has another.
 func (f *freeBlocks) init(recorders int) {
 	f.length = min(max(memoryBytesMax/operationBytes/max(1, 2*recorders), blockLengthMin), blockLengthMax)
 	f.most = max(memoryBytesMax/operationBytes/f.length, 2*recorders+1)
 	f.stack, f.handed = make([]*block, 0, f.most), make(chan *block, f.most)
 }
 
-// take returns an empty block. It waits for one when all are full, and returns nil when none comes.
+// take returns an empty block. It waits if all are full, and returns nil if none becomes free.
 func (f *freeBlocks) take() (b *block, waited time.Duration) {
 	f.mu.Lock()
 	if n := len(f.stack); n > 0 {
@@ -60,14 +60,14 @@ func (f *freeBlocks) take() (b *block, waited time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	select {
-	case b = <-f.handed: // handed over in the last moment, by a writer that considers the log closed
+	case b = <-f.handed: // handed over at the last moment, by a writer that considers the log closed
 	default:
 		f.waiting--
 	}
 	return b, time.Since(begun)
 }
 
-// give takes an emptied block back. It never blocks: there is a place for every block.
+// give returns an emptied block. It never blocks: there is room for every block.
 func (f *freeBlocks) give(b *block) {
 	b.operations = b.operations[:0]
 	f.mu.Lock()

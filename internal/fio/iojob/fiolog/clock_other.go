@@ -2,5 +2,5 @@
 
 package fiolog
 
-// sinceUnix knows wall time only.
+// sinceUnix supports only wall time.
 func sinceUnix(int) int64 { return 0 }

@@ -6,13 +6,13 @@ import (
 	"os"
 )
 
-// file is one log with the text that waits to be written. Only the writer touches it.
+// file is one log with its buffered text. Only the writer accesses it.
 type file struct {
 	path    string
 	f       *os.File
 	text    []byte
 	flushAt int
-	err     error // that ended it
+	err     error // the error that ended it
 }
 
 // openFile opens a log. fio truncates logs of one clone and appends to shared ones.
@@ -28,7 +28,7 @@ func openFile(path string, shared bool) (*file, error) {
 	return &file{path: path, f: f}, nil
 }
 
-// flush writes what waits. It returns the error that ends the log, once.
+// flush writes the buffered text. It returns the error that ends the log, once.
 func (f *file) flush() error {
 	if len(f.text) == 0 {
 		return nil
@@ -45,7 +45,7 @@ func (f *file) flush() error {
 	return nil
 }
 
-// unwrapPath takes the path out of an error whose text names it already.
+// unwrapPath removes the path from an error if the caller's text names it already.
 func unwrapPath(err error) error {
 	var e *os.PathError
 	if errors.As(err, &e) {
@@ -54,7 +54,7 @@ func unwrapPath(err error) error {
 	return err
 }
 
-// close returns the error that ended the log, or that of closing it.
+// close returns the error that ended the log, or the error of closing it.
 func (f *file) close() error {
 	err := f.f.Close()
 	if f.err != nil {

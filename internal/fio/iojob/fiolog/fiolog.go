@@ -3,9 +3,9 @@
 //
 //	thread of the load ──Completed──▶ Recorder: a block of operations ──▶ Set: one goroutine ──▶ lines ──▶ files
 //
-// The thread of the load only copies 48 bytes an operation. Memory is bounded: when the files take less than the load
-// gives, the load waits and the wait is counted, because a log that leaves operations out would be a lie. A log that
-// cannot be written any more is given up with an error, and the load goes on.
+// The thread of the load only copies 48 bytes per operation. Memory is bounded: if the files are slower than the load, the
+// load waits and the wait is counted, because a log without some of the operations would be wrong. A log that can no longer
+// be written is closed with an error, and the load continues.
 package fiolog
 
 import (
@@ -22,31 +22,31 @@ type Clone struct {
 	Name   string // of the job
 	Number int    // over all jobs, from 1, as in file names
 	Logs   fiojob.Logs
-	// Directions are those of the job: a window in which one of them did nothing counts as 0.
+	// Directions are the directions of the job: a window without operations of one of them counts as 0.
 	Directions [interval.DirectionCount]bool
-	// NoLatency, NoCompletion and NoSubmission leave one of the latency logs out.
+	// NoLatency, NoCompletion and NoSubmission disable one of the latency logs.
 	NoLatency, NoCompletion, NoSubmission bool
 }
 
-// Options say where logs go.
+// Options define where logs are written.
 type Options struct {
-	// Path makes a name of a log a path; nil leaves it.
+	// Path turns the name of a log into a path; nil uses the name.
 	Path func(name string) string
 	// ZeroUnixNanos returns the wall time of zero on the axis of the load, once the load has begun.
 	ZeroUnixNanos func() int64
-	// Fault receives the error that ends a log, once for each file, while the load goes on; may be nil.
+	// Fault receives the error that ends a log, once per file, while the load continues; may be nil.
 	Fault func(err error)
 }
 
 const (
-	// bufferBytesMax bounds the text that waits to be written, of all files together.
+	// bufferBytesMax bounds the buffered text of all files together.
 	bufferBytesMax = 8 << 20
 )
 
 var (
-	// flushEvery is how old a line may become before it is in its file.
+	// flushEvery is the maximum age of a line before it is written to its file.
 	flushEvery = 200 * time.Millisecond
-	// waitMax is how long a load waits for a file that accepts no writes before it gives up the logs.
+	// waitMax is how long a load waits for a file that accepts no writes before the logs are abandoned.
 	waitMax = 10 * time.Second
 )
 
@@ -54,7 +54,7 @@ var (
 type Set struct {
 	options   Options
 	files     []*file
-	recorders []*Recorder // nil where a clone writes none
+	recorders []*Recorder // nil for clones without logs
 	work      chan *Recorder
 	over      chan struct{}
 	done      chan struct{}
@@ -62,7 +62,7 @@ type Set struct {
 	free freeBlocks
 }
 
-// New creates the files of all clones' logs, before anything is loaded. It starts the writer, which Close ends.
+// New creates the files of all clones' logs, before the load starts. It starts the writer, which Close ends.
 func New(clones []Clone, o Options) (*Set, error) {
 	s := &Set{options: o, over: make(chan struct{}), done: make(chan struct{})}
 	count := 0
@@ -90,10 +90,10 @@ func New(clones []Clone, o Options) (*Set, error) {
 	return s, nil
 }
 
-// Recorder returns that of a clone, nil where it writes no log.
+// Recorder returns the recorder of a clone, nil if it writes no log.
 func (s *Set) Recorder(clone int) *Recorder { return s.recorders[clone] }
 
-// open returns the file of that name, which clones without logs of their own share.
+// open returns the file with that name, which clones may share.
 func (s *Set) open(name string, shared bool) (*file, error) {
 	if s.options.Path != nil {
 		name = s.options.Path(name)
@@ -110,7 +110,7 @@ func (s *Set) open(name string, shared bool) (*file, error) {
 	return f, err
 }
 
-// write turns blocks into lines until Close.
+// write converts blocks into lines until Close.
 func (s *Set) write() {
 	defer close(s.done)
 	tick := time.NewTicker(flushEvery)
@@ -139,17 +139,17 @@ func (s *Set) writeAll() {
 	}
 }
 
-// flush writes what waits for a file; the first error ends that log.
+// flush writes the buffered text of a file; the first error ends that log.
 func (s *Set) flush(f *file) {
 	if err := f.flush(); err != nil && s.options.Fault != nil {
 		s.options.Fault(err)
 	}
 }
 
-// errStuck says that the writer did not come to an end.
+// errStuck means that the writer did not finish.
 var errStuck = errors.New("file system accepts no writes")
 
-// Close writes what is left and returns what went wrong with any log. All recorders must have ended.
+// Close writes the remaining lines and returns the errors of all logs. All recorders must have ended.
 func (s *Set) Close() error {
 	close(s.over)
 	timer := time.NewTimer(3 * waitMax)
@@ -157,7 +157,7 @@ func (s *Set) Close() error {
 	select {
 	case <-s.done:
 	case <-timer.C:
-		return fmt.Errorf("write logs: %w", errStuck) // its goroutine is left with the system call that hangs
+		return fmt.Errorf("write logs: %w", errStuck) // its goroutine stays in the system call that hangs
 	}
 	var errs []error
 	for _, r := range s.recorders {

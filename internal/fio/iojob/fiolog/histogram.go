@@ -7,8 +7,8 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 )
 
-// The buckets of fio's histograms: values below 128 have one each, every further power of two has 64. The last holds
-// everything above.
+// The buckets of fio's histograms: values below 128 have one each, every further power of two has 64. The last contains all
+// larger values.
 const (
 	bucketBits  = 6
 	BucketCount = 29 << bucketBits
@@ -23,13 +23,13 @@ func Bucket(v uint64) int {
 	return min(shift<<bucketBits+int(v>>uint(shift)), BucketCount-1)
 }
 
-// histograms make one line a time and direction, with the operations that completed in it by their service time.
+// histograms write one line per period and direction, with the service times of the operations that completed in it.
 type histograms struct {
 	length, boundary int64
 	coarseness       uint
 	counts           [interval.DirectionCount][]uint64
 	some             [interval.DirectionCount]bool
-	size             [interval.DirectionCount]int64 // of the last operation, as fio has it
+	size             [interval.DirectionCount]int64 // of the last operation, as in fio
 }
 
 func (h *histograms) add(r *Recorder, o *operation) {
@@ -44,15 +44,15 @@ func (h *histograms) add(r *Recorder, o *operation) {
 	h.some[o.direction], h.size[o.direction] = true, int64(o.size)
 }
 
-// finish writes the last piece, which fio leaves out.
+// finish writes the last piece, which fio omits.
 func (h *histograms) finish(r *Recorder, end int64) {
 	if end >= h.boundary {
-		end = h.boundary // what completed behind it has moved the boundary
+		end = h.boundary // later completions have moved the boundary
 	}
 	h.write(r, end)
 }
 
-// write adds the lines of the time that ends at end, where something completed.
+// write adds the lines of the period that ends at end, if operations completed.
 func (h *histograms) write(r *Recorder, end int64) {
 	f := r.each.histogram
 	millis := r.millis(end)

@@ -10,10 +10,10 @@ import (
 	"github.com/braggdev/bragg/internal/load/ioengine/thread"
 )
 
-// Log is what a job says of one log.
+// Log is a job's configuration of one log.
 type Log = fiojob.Log
 
-// nameOf returns the name of a log: PREFIX_bw.N.log, or PREFIX_bw.log where clones share it.
+// nameOf returns the name of a log: PREFIX_bw.N.log, or PREFIX_bw.log if clones share it.
 func nameOf(c *Clone, log *Log, suffix string) string {
 	prefix := log.Prefix
 	if prefix == "" {
@@ -35,7 +35,7 @@ type lines struct {
 	millis   int64
 	head     [24]byte // the time
 	headSize int
-	tail     [64]byte // behind the value
+	tail     [64]byte // after the value
 	tailSize int
 	tailOf   [4]int64
 	digits   [24]byte // of the value
@@ -47,17 +47,17 @@ type lines struct {
 type line struct {
 	millis       int64
 	value        uint64
-	second       uint64 // the largest of a window, where lines have both values
+	second       uint64 // the largest of a window, if lines have both values
 	direction    uint8
 	size, offset int64
-	issued       int64 // nanoseconds, as millis count
+	issued       int64 // nanoseconds, on the same axis as millis
 	of           thread.Priority
 }
 
-// classRealtime is the class of operations that logs mark where they do not have priorities in full.
+// classRealtime is the class of operations that logs mark if they do not have full priorities.
 const classRealtime = 1
 
-// lineBytesMax is longer than any line, and as long as what append writes past the end of one.
+// lineBytesMax is longer than any line, including what append writes past the end of one.
 const lineBytesMax = 256
 
 // append adds a line.
@@ -114,7 +114,7 @@ func (l *lines) setTail(n *line, of [4]int64) {
 	l.tailSize = len(t)
 }
 
-// eachLog are the files of a clone; nil where it does not write one.
+// eachLog has the files of a clone; nil for logs that it does not write.
 type eachLog struct {
 	bandwidth, operations, latency, service, submission, histogram *file
 }
@@ -133,7 +133,7 @@ func (e *eachLog) write(r *Recorder, o *operation) {
 		}
 	}
 	if e.bandwidth != nil {
-		// The rate of this one operation, in units of 1000 bytes a second as fio has it.
+		// The rate of this one operation, in units of 1000 bytes per second as in fio.
 		line(e.bandwidth, uint64(o.size)*1e6/max(1, o.service))
 	}
 	if e.operations != nil {
@@ -142,7 +142,7 @@ func (e *eachLog) write(r *Recorder, o *operation) {
 	if e.latency != nil {
 		line(e.latency, o.latency)
 	}
-	if r.line.issued { // fio has it in the logs that follow only
+	if r.line.issued { // fio has it only in the following logs
 		n.issued = r.clock*int64(time.Millisecond) + o.at - int64(o.service) - r.from
 	}
 	if e.service != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/braggdev/bragg/internal/load/ioengine/thread"
 )
 
-// operation is what the logs need of one operation. Times are nanoseconds.
+// operation has the fields of an operation that logs need. Times are nanoseconds.
 type operation struct {
 	at        int64  // completion, on the axis of the load
 	latency   uint64 // from the intended start
@@ -24,23 +24,23 @@ type operation struct {
 
 const operationBytes = int(unsafe.Sizeof(operation{}))
 
-// Recorder takes the operations of one clone; it is an ioengine.Observer.
+// Recorder records the operations of one clone; it is an ioengine.Observer.
 type Recorder struct {
 	set   *Set
 	clone *Clone
 
-	// Under mu: what the thread of the load has filled.
+	// Guarded by mu: the data from the thread of the load.
 	mu     sync.Mutex
 	filled []*block
 	now    *block // being filled; nil at first and while the thread waits
-	from   int64  // the moment from which operations count
-	ended  int64  // when the load ended; 0: it goes on
-	queued bool   // the writer knows that there is work
+	from   int64  // the time from which operations count
+	ended  int64  // when the load ended; 0: still running
+	queued bool   // the writer has been notified
 	waited time.Duration
-	lost   uint64 // operations that no block was free for
+	lost   uint64 // operations for which there was no free block
 	dead   bool
 
-	// The writer's own.
+	// Only for the writer.
 	begun   bool
 	busy    []*block
 	clock   int64 // milliseconds at from, as lines have them
@@ -59,7 +59,7 @@ func (r *Recorder) Begin(measureFrom int64) {
 	r.from = measureFrom
 }
 
-// Completed implements ioengine.Observer. Logs have what fio's have: operations that succeeded and count.
+// Completed implements ioengine.Observer. As in fio, logs have only operations that succeeded and count.
 func (r *Recorder) Completed(batch []ioengine.Completed) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -85,7 +85,7 @@ func (r *Recorder) Completed(batch []ioengine.Completed) {
 	}
 }
 
-// nextBlock hands the full block over and gets another. The lock is free while it waits for one.
+// nextBlock hands over the full block and gets another. It releases the lock while it waits for one.
 func (r *Recorder) nextBlock() bool {
 	if r.dead {
 		return false
@@ -99,7 +99,7 @@ func (r *Recorder) nextBlock() bool {
 	return !r.dead
 }
 
-// handOver gives what was filled to the writer.
+// handOver gives filled blocks to the writer.
 func (r *Recorder) handOver() {
 	if r.now != nil {
 		r.filled = append(r.filled, r.now)
@@ -107,11 +107,11 @@ func (r *Recorder) handOver() {
 	}
 	if !r.queued && len(r.filled) > 0 {
 		r.queued = true
-		r.set.work <- r // never blocks: there is a place for every recorder
+		r.set.work <- r // never blocks: there is room for every recorder
 	}
 }
 
-// End says that the load is over. at is when its last operation completed.
+// End ends the recording. at is when the last operation completed.
 func (r *Recorder) End(at int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -119,14 +119,14 @@ func (r *Recorder) End(at int64) {
 	r.handOver()
 }
 
-// Waited returns for how long the load waited for the logs.
+// Waited returns how long the load waited for the logs.
 func (r *Recorder) Waited() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.waited
 }
 
-// work makes lines of what is filled; all takes the block that is being filled too. It runs on the writer's goroutine.
+// work converts filled blocks into lines; with all, also the block that is being filled. It runs on the writer's goroutine.
 func (r *Recorder) work(all bool) {
 	r.mu.Lock()
 	if all && r.now != nil && len(r.now.operations) > 0 {
@@ -135,7 +135,7 @@ func (r *Recorder) work(all bool) {
 	}
 	r.busy, r.filled = r.filled, r.busy[:0]
 	if !all {
-		r.queued = false // removed from the queue, which holds it once at most
+		r.queued = false // removed from the queue, which holds it at most once
 	}
 	from, ended := r.from, r.ended
 	r.mu.Unlock()
@@ -160,7 +160,7 @@ func (r *Recorder) work(all bool) {
 	}
 }
 
-// start fixes when times count from.
+// start sets the time from which lines count.
 func (r *Recorder) start(from int64) {
 	if r.clone.Logs.Epoch {
 		r.clock = (r.set.options.ZeroUnixNanos() + from + sinceUnix(r.clone.Logs.Clock)) / int64(time.Millisecond)
@@ -173,7 +173,7 @@ func (r *Recorder) start(from int64) {
 	}
 }
 
-// millis is a moment as lines have it.
+// millis converts a time to that of lines.
 func (r *Recorder) millis(at int64) int64 { return r.clock + (at-r.from)/int64(time.Millisecond) }
 
 func (r *Recorder) operation(o *operation) {

@@ -1,5 +1,6 @@
-// Package simdb is a load generator that does no I/O and has no database: it draws random end times and latencies of
-// transactions. It shows that a generator may count operations of any kind, and lets tests run one through a whole scenario.
+// Package simdb is a load generator without I/O and without a database: it draws random end times and latencies of
+// transactions. It shows that a generator may count operations of any kind, and lets tests run one through a whole
+// scenario.
 //
 //	Workload ──Prepare──▶ connections, each with the end of its next transaction ──Run──▶ Intervals
 package simdb
@@ -22,12 +23,12 @@ import (
 // Kind is its registration.
 var Kind = load.Kind{Name: "simdb", Summary: "simulated transactions, for tests", Generator: Generator{}}
 
-// Generator imagines transactions.
+// Generator simulates transactions.
 type Generator struct{}
 
 var _ load.Generator = Generator{}
 
-// OptionConnections is how many transactions there are at once.
+// OptionConnections is the number of concurrent transactions.
 const OptionConnections = "connections"
 
 const (
@@ -35,7 +36,7 @@ const (
 	connectionsMax     = 10_000
 	// transactionMean is how long a transaction takes on average.
 	transactionMean = 4 * time.Millisecond
-	// transactionsAlone is how many each connection does where no runtime is given.
+	// transactionsAlone is the number of transactions of each connection without a runtime.
 	transactionsAlone = 100
 )
 
@@ -102,7 +103,7 @@ type instance struct {
 	connections []connection
 }
 
-// connection does one transaction after another.
+// connection runs one transaction after another.
 type connection struct {
 	key   uint64
 	count uint64
@@ -169,7 +170,7 @@ func (in *instance) done() bool {
 	return !slices.ContainsFunc(in.connections, func(c connection) bool { return c.count < transactionsAlone })
 }
 
-// imagine returns the transactions that ended between two times.
+// imagine returns the simulated transactions that ended between two times.
 func (in *instance) imagine(from, to int64) interval.Interval {
 	w := &in.workload
 	iv := interval.Interval{Workload: w.Name, Group: w.Group, VM: w.VM, Instance: w.Instance, Prefill: w.Prefill,
