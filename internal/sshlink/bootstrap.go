@@ -129,7 +129,7 @@ func (b *Builds) Find(platform string) (*Build, error) {
 func (p *Build) packed() []byte {
 	p.once.Do(func() {
 		var b bytes.Buffer
-		// The quickest level: half the bytes for a second of time.
+		// The fastest level: half the size for one second of time.
 		z, err := gzip.NewWriterLevel(&b, gzip.BestSpeed)
 		if err == nil {
 			_, err = z.Write(p.plain)
@@ -142,12 +142,12 @@ func (p *Build) packed() []byte {
 	return p.gzip
 }
 
-// platforms are what uname says, and what Go calls it.
+// platforms maps the output of uname to Go's names.
 var platforms = map[string]string{
 	"Linux x86_64": "linux/amd64", "Linux aarch64": "linux/arm64", "Linux arm64": "linux/arm64",
 }
 
-// bootstrap talks with the script until the program runs.
+// bootstrap communicates with the script until the program runs.
 func bootstrap(in io.Writer, out *textio.LineReader, r *Remote) error {
 	system, err := said(out, "system ")
 	if err != nil {
@@ -183,7 +183,7 @@ func bootstrap(in io.Writer, out *textio.LineReader, r *Remote) error {
 	if packing == "gzip" {
 		text = p.packed()
 	}
-	// The script reads just these bytes and answers before it is sent more.
+	// The script reads exactly these bytes and answers before it receives more.
 	w := bufio.NewWriter(in)
 	fmt.Fprintf(w, "%d\n", len(text))
 	_, err = w.Write(text)
@@ -202,7 +202,7 @@ func bootstrap(in io.Writer, out *textio.LineReader, r *Remote) error {
 	return wrong
 }
 
-// refusedBy is what the script says when it gives up.
+// refusedBy returns the error for the script's answer when it gives up.
 func refusedBy(answer string) error {
 	e := &diag.Error{Code: "host-setup", Exit: diag.ExitUnavailable, Message: "it " + answer}
 	switch {
@@ -214,7 +214,7 @@ func refusedBy(answer string) error {
 	return e
 }
 
-// noiseLinesMax bounds what a login shell may print before the script does.
+// noiseLinesMax bounds the output of a login shell before that of the script.
 const noiseLinesMax = 1000
 
 // said returns the script's next line, without marker and prefix.
@@ -236,13 +236,13 @@ func said(out *textio.LineReader, prefix string) (string, error) {
 	return "", fmt.Errorf("its login shell prints more than %d lines", noiseLinesMax)
 }
 
-// RemoveOwn removes the folder that a program was copied to, which the script names as the first argument behind the verb,
-// and nothing else: a program that runs needs no name. executable is the program's own path.
+// RemoveOwn removes only the folder that a program was copied to, which the script passes as the first argument after the
+// verb: a running program does not need its file. executable is the program's own path.
 func RemoveOwn(executable string, arguments []string) error {
 	if len(arguments) == 0 {
 		return nil
 	}
-	// The system says where a program is without links, and a host's temporary folder may be one.
+	// The system reports the path of a program without links, and a host's temporary folder may be a link.
 	folder, err := filepath.EvalSymlinks(filepath.Clean(arguments[0]))
 	if err != nil {
 		return fmt.Errorf("find the folder that this program was copied to: %w", err)

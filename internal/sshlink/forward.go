@@ -7,15 +7,15 @@ import (
 	"strconv"
 )
 
-// Forwarding is sockets of a host that are lent to programs of this machine.
+// Forwarding makes sockets of a host available to programs of this machine.
 type Forwarding struct {
-	// Sockets are paths: here, where nothing may be yet and only the user may look in, and on the host. They are made of
-	// letters, digits and _ . / + @ -, which ssh reads in no way of its own.
+	// Sockets are pairs of paths: on this machine, in a folder that only this user can read and where nothing exists yet,
+	// and on the host. They consist of letters, digits and _ . / + @ -, which have no special meaning to ssh.
 	Sockets [][2]string
-	Options []string // handed to ssh with -o
+	Options []string // passed to ssh with -o
 }
 
-// forwardArguments are those of ssh. The connection is never shared, even if the user's configuration enables a master
+// forwardArguments are ssh's arguments. The connection is never shared, even if the user's configuration enables a master
 // connection: a master would own the sockets and outlive the process that requested them.
 func forwardArguments(h Host, f *Forwarding) []string {
 	args := []string{
@@ -25,7 +25,7 @@ func forwardArguments(h Host, f *Forwarding) []string {
 	for _, o := range f.Options {
 		args = append(args, "-o", o)
 	}
-	// ssh takes the first of several values: the user's come first.
+	// ssh uses the first of several values: the user's come first.
 	args = append(args, "-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3")
 	for _, s := range f.Sockets {
 		args = append(args, "-L", s[0]+":"+s[1])
@@ -53,7 +53,7 @@ func Forward(ctx context.Context, h Host, f *Forwarding) (*Link, error) {
 	return l, nil
 }
 
-// echo wants back what it sends. A login shell may print something before.
+// echo checks that the other end returns what it sends. A login shell may print something before.
 func (l *Link) echo() error {
 	if _, err := fmt.Fprintln(l.in, greeting); err != nil {
 		return err
@@ -70,5 +70,5 @@ func (l *Link) echo() error {
 	return errors.New("its login shell does not run cat")
 }
 
-// Gone is closed when ssh of a Forward has ended.
+// Gone is closed when the ssh of a Forward has ended.
 func (l *Link) Gone() <-chan struct{} { return l.exited }

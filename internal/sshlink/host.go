@@ -10,12 +10,12 @@ import (
 	"github.com/braggdev/bragg/internal/textio"
 )
 
-// Host is a machine that jobs run on, as ssh knows it.
+// Host is a machine to connect to, as ssh names it.
 type Host struct {
-	Name    string // as the user wrote it: of messages and reports
-	User    string // "": ssh's choice
+	Name    string // as the user wrote it, for messages and reports
+	User    string // "": ssh's default
 	Address string // a name, an alias of ssh's configuration or an IP address
-	Port    int    // 0: ssh's choice
+	Port    int    // 0: ssh's default
 }
 
 // A name that begins with a hyphen would be an option of ssh, and host names contain no blanks or quotes; only these
@@ -63,7 +63,7 @@ func ParseHost(text string) (Host, error) {
 	return h, nil
 }
 
-// TryOut is the command with which a person finds out whether a host can be reached with these options of ssh.
+// TryOut returns the command with which a user can test whether the host can be reached with these options of ssh.
 func (h Host) TryOut(options []string) string {
 	words := []string{"ssh", "-o", "BatchMode=yes"}
 	for _, o := range options {
@@ -78,7 +78,7 @@ func (h Host) TryOut(options []string) string {
 	return textio.Shell(append(words, h.Address, "true")...)
 }
 
-// PortNumber is what documents say, ssh's default where none was given.
+// PortNumber is the port for reports: ssh's default if none was given.
 func (h Host) PortNumber() int {
 	if h.Port == 0 {
 		return 22

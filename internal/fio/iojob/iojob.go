@@ -27,7 +27,7 @@ import (
 	"github.com/braggdev/bragg/internal/load/ioengine/shares"
 )
 
-// Options say how to run jobs. The zero value is ready to use.
+// Options define how to run jobs. The zero value is ready to use.
 type Options struct {
 	// Folder is where relative names of files start from; "" is the current folder of the process.
 	Folder string

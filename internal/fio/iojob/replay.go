@@ -269,7 +269,7 @@ func sameFile(a, b string) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
-// kernelFile reports whether a path leads below /proc or /sys, where a write is a command.
+// kernelFile reports whether a path is below /proc or /sys, where a write is a command.
 func kernelFile(path string) bool {
 	if to, err := filepath.EvalSymlinks(path); err == nil {
 		path = to

@@ -10,7 +10,8 @@ import (
 	"hash"
 )
 
-// digester computes what fio stores after a header, which is not always what the name says. Observed on fio 3.33:
+// digester computes the bytes that fio stores after a header, which do not always match the method's name. Observed on fio
+// 3.33:
 //
 //	crc32c    without the inversion at the end
 //	crc32     polynomial 04c11db7, highest bit first, from 0 on, without inversion

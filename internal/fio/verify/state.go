@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// State says how far a job had come with its writes when it ended, in the file that fio writes for a later verification:
+// State records how far the writes of a job had come when it ended, in the file that fio writes for a later verification:
 //
 //	 0  version 3          8 bytes, little-endian as all of it
 //	 8  bytes from 24 on   8

@@ -20,7 +20,7 @@ type tail struct {
 
 // newTail replaces device paths in fio's output by the names in job files.
 func newTail(devices []load.Device) *tail {
-	// A path may begin like another: the longest goes first.
+	// One path may be a prefix of another: the longest goes first.
 	devices = slices.SortedFunc(slices.Values(devices), func(a, b load.Device) int { return len(b.Path) - len(a.Path) })
 	var pairs []string
 	for _, d := range devices {

@@ -60,7 +60,7 @@ func testRepeat(t *testing.T, s suite) {
 	}
 }
 
-// A prefill writes the extents that the jobs use, once, whatever the jobs themselves do.
+// A prefill writes the extents that the jobs use, once, regardless of what the jobs themselves do.
 func testPrefill(t *testing.T, s suite) {
 	w := s.workload(t, "[read]\nfilename=/dev/sdb\nrw=randread\nbs=8k\noffset=2m\nsize=8m\nrate_iops=10\ntime_based\n"+
 		"[log]\nfilename=/dev/sdc\nrw=randwrite\nbs=32k\nsize=1m\n")
@@ -146,8 +146,8 @@ func testDevices(t *testing.T, s suite) {
 	}
 }
 
-// On a full disk errors are counted where continue_on_error allows it, and end the workload with the device's name
-// where it does not.
+// On a full disk, errors are counted if continue_on_error allows it; otherwise they end the workload with the device's
+// name.
 func testDiskFull(t *testing.T, s suite) {
 	testreq.Root(t)
 	dir := filepath.Join(t.TempDir(), "small")

@@ -94,7 +94,7 @@ func fill(device int) byte { return byte(0xA0 + device) }
 // hangGuard ends a test that would wait forever; no test measures it.
 const hangGuard = time.Minute
 
-// mustRun is run for a workload that has to end well; it checks what holds for the intervals of every workload.
+// mustRun runs a workload that must succeed; it checks the properties that the intervals of every workload have.
 func (s suite) mustRun(t testing.TB, w load.Workload) Sum {
 	t.Helper()
 	all, err := s.run(t, t.Context(), w)

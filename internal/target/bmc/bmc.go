@@ -29,7 +29,7 @@ type Controller interface {
 	State(ctx context.Context) (target.PowerState, error)
 	On(ctx context.Context) error
 	Off(ctx context.Context) error  // cuts the power
-	Soft(ctx context.Context) error // asks the operating system to stop, through ACPI
+	Soft(ctx context.Context) error // requests a shutdown of the operating system, through ACPI
 	Identity(ctx context.Context) (Identity, error)
 }
 

@@ -28,7 +28,7 @@ func power(s *suite) {
 		s.Errorf("power is %s and %s, want off and on", got[0].Power, got[1].Power)
 	}
 	s.must(p.PowerOffVMs(s.Context(), s.tag, vms))
-	s.must(p.PowerOffVMs(s.Context(), s.tag, vms)) // what is off stays off
+	s.must(p.PowerOffVMs(s.Context(), s.tag, vms)) // VMs that are off stay off
 	s.wantPower(target.PowerOff)
 	for range 3 {
 		s.must(p.PowerOnVMs(s.Context(), s.tag, vms))
@@ -36,7 +36,7 @@ func power(s *suite) {
 	}
 	s.must(p.PowerOnVMs(s.Context(), s.tag, vms))
 	s.must(s.target.Delete(s.Context(), s.tag, vms)) // running
-	s.must(p.PowerOffVMs(s.Context(), s.tag, vms))   // gone is off
+	s.must(p.PowerOffVMs(s.Context(), s.tag, vms))   // a deleted VM is off
 	if err := p.PowerOnVMs(s.Context(), s.tag, vms[:1]); err == nil {
 		s.Error("a deleted VM was powered on")
 	}
@@ -182,7 +182,7 @@ func migrate(s *suite) {
 	s.powerOn(vms[:1])
 	to := inventory.Nodes[len(inventory.Nodes)-1].ID
 	s.must(m.MigrateVMs(s.Context(), s.tag, vms, to))
-	s.must(m.MigrateVMs(s.Context(), s.tag, vms, to)) // to where it is
+	s.must(m.MigrateVMs(s.Context(), s.tag, vms, to)) // to their current node
 	for _, vm := range s.owned() {
 		if vm.NodeID != to {
 			s.Errorf("vm %q is on %q, want %q", vm.Name, vm.NodeID, to)
@@ -372,7 +372,7 @@ func concurrent(s *suite) {
 				}
 			}
 			var deletes sync.WaitGroup
-			for range 2 { // two at once delete the same VMs
+			for range 2 { // two concurrent calls delete the same VMs
 				deletes.Go(func() {
 					if err := s.target.Delete(s.Context(), s.tag, vms); err != nil {
 						s.Error(err)

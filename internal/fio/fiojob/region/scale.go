@@ -187,7 +187,7 @@ func FitFiles(f *fiojob.File, realSize func(name string) (int64, bool)) *fiojob.
 const rateMax = 1 << 52
 
 // ScaleRates returns the file with every rate, and every rate below which a job fails, multiplied by factor. Jobs without a
-// rate stay as they are. Rates in operations are rounded to whole ones and rates in bytes to whole bytes, at least 1.
+// rate do not change. Rates in operations are rounded to whole operations and rates in bytes to whole bytes, at least 1.
 func ScaleRates(f *fiojob.File, factor float64) *fiojob.File {
 	if factor == 1 {
 		return f

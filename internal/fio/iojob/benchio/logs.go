@@ -17,14 +17,14 @@ import (
 // logOperations is how many operations are logged, each as lines of three files.
 const logOperations = 3_000_000
 
-// logCases are measured with and without a log of every operation's latencies.
+// logCases are measured with and without a latency log of every operation.
 var logCases = []benchCase{
 	{"cached 4k randread QD1", "ioengine=io_uring\nrw=randread\nbs=4k\niodepth=1\ninvalidate=0\n", ""},
 	{"cached 4k randread QD32", "ioengine=io_uring\nrw=randread\nbs=4k\niodepth=32\ninvalidate=0\n", ""},
 }
 
-// benchLogs prints what a log of three million operations costs ours and fio: operations a second without and with it,
-// off, on, on, off in each round, and the largest memory of the process.
+// benchLogs prints the cost of a log of three million operations in bragg and in fio: operations per second without and
+// with it, off, on, on, off in each round, and the largest memory of the process.
 func benchLogs(ctx context.Context, s settings, dir string) error {
 	fmt.Printf("\nwithout and with write_lat_log of %s operations (lat, clat and slat, a line each), invalidate=0\n\n", unit.FormatCount(logOperations))
 	fmt.Printf("%-26s %-6s %9s %9s %7s %10s %10s\n", "case", "", "off/s", "on/s", "ratio", "RSS off", "RSS on")

@@ -1,7 +1,7 @@
 //go:build linux
 
-// Command benchio compares bragg io with fio: the same job files on the same file, interleaved ours, fio, fio, ours in
-// each round, so that drift of the machine hits both alike.
+// Command benchio compares bragg io with fio: the same job files on the same file, interleaved bragg, fio, fio, bragg in
+// each round, so that drift of the machine affects both equally.
 //
 //	go run ./internal/fio/iojob/benchio --bragg bin/bragg --rounds 5 --seconds 2
 //
@@ -9,11 +9,12 @@
 //
 // With --peer it compares two builds of bragg in the same way, without the rows for fio only.
 //
-// For each case it prints the medians over rounds of operations a second, of operations per second of CPU time of the
-// whole process, and of their ratios. "best" gives fio what makes it fast (registered files and buffers, batches); our
-// job file stays as it is. "others" is the share of all CPUs that other processes took meanwhile, as the kernel counts it, kernel
-// threads and stolen time included. With much of it the rates compare shares of CPUs: fio's jobs are sessions of their own, which
-// the scheduler gives a share each (sched_autogroup), and bragg is one. Operations per CPU second count then. It needs fio.
+// For each case it prints the medians over rounds of operations per second, of operations per second of CPU time of the
+// whole process, and of their ratios. "best" gives fio the options that make it fast (registered files and buffers,
+// batches); Bragg's job file does not change. "others" is the share of all CPUs that other processes used in the meantime,
+// as the kernel counts it, including kernel threads and stolen time. If it is large, the rates compare shares of CPUs:
+// fio's jobs run in separate sessions, to each of which the scheduler gives a share (sched_autogroup), and bragg is one
+// session. In that case, compare operations per CPU second. It needs fio.
 package main
 
 import (
@@ -38,7 +39,7 @@ import (
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-// benchCase is one row: the options of both, and those of fio only.
+// benchCase is one row: the options of both, and those only for fio.
 type benchCase struct {
 	name, options, best string
 }
@@ -48,7 +49,7 @@ const bestAlone = "registerfiles\nfixedbufs\n"
 
 const bestOptions = "registerfiles\nfixedbufs\niodepth_batch_submit=8\niodepth_batch_complete_min=1\niodepth_batch_complete_max=32\n"
 
-// Calls that block, and mapped memory, on a file that the page cache holds.
+// Calls that block, and mapped memory, on a file in the page cache.
 const (
 	psyncOptions = "ioengine=psync\nbs=4k\ninvalidate=0\ngroup_reporting\n"
 	mmapOptions  = "ioengine=mmap\nbs=4k\ninvalidate=0\ngroup_reporting\n"
@@ -74,7 +75,8 @@ var cases = []benchCase{
 	{"direct 1m write QD8", "ioengine=io_uring\ndirect=1\nrw=write\nbs=1m\niodepth=8\n", ""},
 }
 
-// invalidate says whether the page cache is emptied before each run: not with 0, and with direct access it does not matter.
+// invalidate returns whether the page cache is emptied before each run: not with 0, and with direct access it does not
+// matter.
 func (c *benchCase) invalidate() string {
 	switch {
 	case strings.Contains(c.options, "invalidate=0"):
@@ -145,7 +147,7 @@ func bench(ctx context.Context, s settings) (err error) {
 	return benchLogs(ctx, s, dir)
 }
 
-// other is the program that ours is compared with, without a job file.
+// other is the program that bragg is compared with, without a job file.
 func (s settings) other() []string {
 	if s.peer == "" {
 		return []string{"fio"}
@@ -207,8 +209,9 @@ func benchOne(ctx context.Context, s settings, dir string, c benchCase, extra st
 	return nil
 }
 
-// flush writes what the run before left in the page cache, so that no side pays for the other's writes. It takes the whole file
-// system: after an fsync of the file alone the kernel goes on to treat it as dirty for 30 s, and writes back beside the run.
+// flush writes back what the previous run left in the page cache, so that no side pays for the other's writes. It flushes
+// the whole file system: after an fsync of only the file, the kernel treats it as dirty for another 30 s, and writes back
+// during the run.
 func flush(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -217,7 +220,7 @@ func flush(dir string) error {
 	return errors.Join(unix.Syncfs(int(d.Fd())), d.Close())
 }
 
-// measure runs one side and reads the document that both write.
+// measure runs one side and reads its output, which has the same format for both.
 func measure(ctx context.Context, words []string) (measured, error) {
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
 	cmd.Stderr = os.Stderr
@@ -253,7 +256,7 @@ func measure(ctx context.Context, words []string) (measured, error) {
 	return m, nil
 }
 
-// busySeconds is how long all CPUs together were busy or stolen since the machine was started.
+// busySeconds is how long all CPUs together were busy or stolen since the machine started.
 func busySeconds() (float64, error) {
 	fs, err := procfs.NewDefaultFS()
 	if err != nil {
