@@ -27,7 +27,7 @@ func NewPacer(start int64, perSecond float64, poisson bool, key uint64) Pacer {
 	return p
 }
 
-// Next returns when the next operation is due, in nanoseconds on the axis of start.
+// Next returns the time at which the next operation is due, in nanoseconds on the axis of start.
 func (p *Pacer) Next() int64 { return p.next }
 
 // Count returns how many operations were taken from the schedule.

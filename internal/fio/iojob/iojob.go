@@ -64,7 +64,7 @@ type Options struct {
 	LogsAsFio bool
 	// Host is the number of this host among several that run the same jobs, from 0: each has its own offsets and content.
 	Host int
-	// Start returns when prepared jobs start; nil starts them at once.
+	// Start returns the time at which prepared jobs start; nil starts them at once.
 	Start func(ctx context.Context, r Ready) (time.Time, error)
 }
 

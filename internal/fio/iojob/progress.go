@@ -49,7 +49,7 @@ func (p *progress) failed() bool {
 	return p.err != nil
 }
 
-// countedFrom returns when its operations begin to count, on the axis of the run.
+// countedFrom returns the time from which its operations count, on the axis of the run.
 func (p *progress) countedFrom() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()

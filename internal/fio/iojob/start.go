@@ -20,7 +20,7 @@ type Ready struct {
 	Faults []error // of clones that could not be prepared
 }
 
-// start returns when prepared clones begin, on the run's axis, and false if they must not begin.
+// start returns the time at which prepared clones begin, on the run's axis, and false if they must not begin.
 func (r *runner) start(ctx context.Context, ready Ready, prepared []ioengine.Run) (time.Duration, bool) {
 	if r.options.Start == nil {
 		return r.axis.now() + StartDelay, len(ready.Faults) < len(prepared)

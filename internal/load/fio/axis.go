@@ -25,7 +25,7 @@ func (a axis) of(t time.Time) int64 { return a.baseNanos + int64(t.Sub(a.base)) 
 // stampLagMax is the maximum difference between a document's own timestamp and its arrival; an older timestamp is not used.
 const stampLagMax = 2 * time.Second
 
-// at returns when a document was made: by fio's own timestamp, which is not affected by waiting in a pipe, unless the wall
+// at returns the time at which a document was made: by fio's own timestamp, which is not affected by waiting in a pipe, unless the wall
 // clock was set in between.
 func (a axis) at(d arrival) int64 {
 	stamp := time.UnixMilli(d.document.TimestampMillis)
