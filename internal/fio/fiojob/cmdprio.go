@@ -23,13 +23,13 @@ func (c *CommandPriority) Active() bool {
 }
 
 var commandPriority = []spec{
-	{name: "cmdprio_percentage", does: "share of operations that have a priority of their own, for reads and writes",
+	{name: "cmdprio_percentage", does: "share of operations with a separate priority, for reads and writes",
 		apply: pairOf(func(j *Job) *[2]int { return &j.CommandPriority.Percent }, 0, 100)},
-	{name: "cmdprio_class", does: "class of that priority: 1 realtime, the default, 2 best effort, 3 idle",
+	{name: "cmdprio_class", does: "class of the separate priority: 1 realtime (default), 2 best effort, 3 idle",
 		apply: pairOf(func(j *Job) *[2]int { return &j.CommandPriority.Class }, 1, 3)},
-	{name: "cmdprio", does: "that priority within its class, 0 is the highest",
+	{name: "cmdprio", does: "level of the separate priority within its class; 0 is the highest",
 		apply: pairOf(func(j *Job) *[2]int { return &j.CommandPriority.Level }, 0, 7)},
-	{name: "cmdprio_bssplit", does: "that share by block size, as size/percent or size/percent/class/priority with : between them",
+	{name: "cmdprio_bssplit", does: "share of operations with a separate priority by block size: size/percent or size/percent/class/priority, separated by :",
 		apply: setPrioritySplit},
 }
 

@@ -14,16 +14,16 @@ type CPULoad struct {
 	ExitOnIODone bool          // it ends when all other jobs have ended
 }
 
-const whyCPU = "only bragg io and fio have jobs that compute and do no I/O"
+const whyCPU = "only bragg io and fio support jobs that use the CPU and do no I/O"
 
 var cpuLoad = []spec{
-	{name: "cpuload", elsewhere: syntax.Delegate, why: whyCPU, does: "with cpuio: share of one CPU that is computed away, in percent",
+	{name: "cpuload", elsewhere: syntax.Delegate, why: whyCPU, does: "with cpuio: load on one CPU, in percent",
 		apply: count(func(j *Job) *int { return &j.Control.CPU.Percent }, 0, 100)},
-	{name: "cpuchunks", elsewhere: syntax.Delegate, why: whyCPU, does: "with cpuio: microseconds of computing between two rests",
+	{name: "cpuchunks", elsewhere: syntax.Delegate, why: whyCPU, does: "with cpuio: microseconds of computing between two pauses",
 		apply: micros(func(j *Job) *time.Duration { return &j.Control.CPU.Chunk })},
-	{name: "cpumode", elsewhere: syntax.Delegate, why: whyCPU, does: "with cpuio: noop, which only takes time, or qsort, which sorts",
+	{name: "cpumode", elsewhere: syntax.Delegate, why: whyCPU, does: "with cpuio: noop, which only consumes time, or qsort, which sorts",
 		apply: word(func(j *Job) *bool { return &j.Control.CPU.Sort }, "qsort", "noop", "qsort")},
-	{name: "exit_on_io_done", elsewhere: syntax.Delegate, why: whyCPU, does: "with cpuio: end when the other jobs have ended",
+	{name: "exit_on_io_done", elsewhere: syntax.Delegate, why: whyCPU, does: "with cpuio: end when all other jobs have ended",
 		apply: boolean(func(j *Job) *bool { return &j.Control.CPU.ExitOnIODone })},
 }
 

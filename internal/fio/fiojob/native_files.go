@@ -49,37 +49,37 @@ const (
 var nativeFiles = []spec{
 	{name: "overwrite", elsewhere: syntax.Ignored, why: whyCache, does: "fill files with data before they are written",
 		apply: boolean(func(j *Job) *bool { return &j.Layout.Overwrite })},
-	{name: "invalidate", does: "drop what the page cache has of a file before the start and before each further pass over it; on",
+	{name: "invalidate", does: "drop the cached pages of a file before the start and before each further pass; default: on",
 		apply: not(func(j *Job) *bool { return &j.Layout.KeepCache })},
 	{name: "fallocate", elsewhere: syntax.Ignored, why: whyFiles, report: true,
-		does:  "space for files before they are written: none lets them grow, truncate gives them their length, the others allocate",
+		does:  "allocation of files before they are written: none lets them grow, truncate only sets their length, the others allocate space",
 		apply: choice(func(j *Job) *string { return &j.Layout.Fallocate }, []string{"none", "native", "posix", "keep", "truncate"}, map[string]string{"0": "none", "1": "posix"})},
-	{name: "create_fsync", elsewhere: syntax.Ignored, why: whyFiles, report: true, does: "flush files that were filled with data; on",
+	{name: "create_fsync", elsewhere: syntax.Ignored, why: whyFiles, report: true, does: "flush files after filling them with data; default: on",
 		apply: not(func(j *Job) *bool { return &j.Layout.NoSync })},
-	{name: "create_on_open", elsewhere: syntax.Ignored, why: whyFiles, report: true, does: "lay nothing out: files are made empty when the job opens them, and grow",
+	{name: "create_on_open", elsewhere: syntax.Ignored, why: whyFiles, report: true, does: "no layout: create empty files when the job opens them, and let them grow",
 		apply: boolean(func(j *Job) *bool { return &j.Layout.CreateOnOpen })},
-	{name: "file_append", elsewhere: syntax.Refused, why: "it writes past what the plan shows", does: "start at the end of what a file holds",
+	{name: "file_append", elsewhere: syntax.Refused, why: "it writes beyond what the plan shows", does: "start at the current end of the files",
 		apply: boolean(func(j *Job) *bool { return &j.Layout.Append })},
 	{name: "unlink", elsewhere: syntax.Ignored, why: whyFiles, report: true, does: "remove the files after the job",
 		apply: boolean(func(j *Job) *bool { return &j.Layout.Unlink })},
-	{name: "unlink_each_loop", elsewhere: syntax.Ignored, why: whyFiles, report: true, does: "remove the files between loops: no effect on a job of one loop, an error for others",
+	{name: "unlink_each_loop", elsewhere: syntax.Ignored, why: whyFiles, report: true, does: "remove the files between loops: no effect on a job of one loop, an error for other jobs",
 		apply: boolean(func(j *Job) *bool { return &j.Layout.UnlinkEachLoop })},
 	{name: "disk_util", elsewhere: syntax.Ignored, why: "a workload's report has no device counters", report: true,
-		does:  "what the devices below the job's files did is in the report; on",
+		does:  "report the activity of the devices below the job's files; default: on",
 		apply: not(func(j *Job) *bool { return &j.NoDiskUse })},
 	{name: "opendir", elsewhere: syntax.Refused, why: notHost, does: "use every regular file below this folder",
 		apply: textOf(func(j *Job) *string { return &j.Layout.OpenDir })},
 
-	{name: "fadvise_hint", does: "access order that the kernel is advised of: that of the job (1), random, sequential, or none (0)",
+	{name: "fadvise_hint", does: "access order passed to fadvise: that of the job (1), random, sequential, or none (0)",
 		apply: setAdvice},
-	{name: "sync_file_range", does: "write back or await what was written, after every so many writes", apply: setSyncFileRange},
+	{name: "sync_file_range", does: "number of writes after which to write back the written data or wait for it", apply: setSyncFileRange},
 }
 
 // nativeFlow lists the options that balance jobs against each other.
 var nativeFlow = []spec{
-	{name: "flow", does: "weight of the job among those of one flow_id, which are kept in proportion", apply: count(func(j *Job) *int { return &j.Control.Flow }, 0, 1000)},
-	{name: "flow_id", does: "which jobs are balanced against each other; 0", apply: count(func(j *Job) *int { return &j.Control.FlowID }, 0, math.MaxInt32)},
-	{name: "flow_sleep", does: "microseconds until a job that is ahead looks again", apply: micros(func(j *Job) *time.Duration { return &j.Control.FlowSleep })},
+	{name: "flow", does: "weight of the job; jobs of one flow_id issue operations in proportion to their weights", apply: count(func(j *Job) *int { return &j.Control.Flow }, 0, 1000)},
+	{name: "flow_id", does: "ID of the group of jobs balanced by flow; default: 0", apply: count(func(j *Job) *int { return &j.Control.FlowID }, 0, math.MaxInt32)},
+	{name: "flow_sleep", does: "microseconds after which a job that is ahead checks again", apply: micros(func(j *Job) *time.Duration { return &j.Control.FlowSleep })},
 }
 
 // setSyncFileRange reads "wait_before,write:8".

@@ -19,9 +19,9 @@ type Nodes struct {
 const NodesMax = 1024
 
 var memoryNodes = []spec{
-	{name: "numa_cpu_nodes", does: "memory nodes on whose CPUs the threads of the job run: numbers and ranges with commas between them, or all",
+	{name: "numa_cpu_nodes", does: "NUMA nodes whose CPUs the job's threads run on: numbers and ranges, separated by commas, or all",
 		apply: setCPUNodes},
-	{name: "numa_mem_policy", does: "where the memory of buffers comes from: default, local, prefer:NODE, bind:NODES, interleave:NODES",
+	{name: "numa_mem_policy", does: "allocation of buffers: default, local, prefer:NODE, bind:NODES, interleave:NODES",
 		apply: setMemoryPolicy},
 }
 

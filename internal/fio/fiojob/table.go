@@ -24,7 +24,7 @@ type spec struct {
 }
 
 // notHost is why options are refused in a file that another machine will run.
-const notHost = "it opens files of the machine that runs the workload, which may use its devices only"
+const notHost = "it opens files on the machine that runs the workload, and workloads may only use its devices"
 
 // checked has checks for options of groups, whose values are kept as text.
 var checked = map[string]apply{
