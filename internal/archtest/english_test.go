@@ -41,7 +41,7 @@ var phrases = []phrase{
 	banned(`\ba defect of (ours|bragg)\b`, `"internal error", "bug"`),
 	banned(`\bof ours\b`, `"of Bragg", "internal"`),
 	banned(`\bimitat(es?|ing|ions?)\b|\b(is|are|was|were|only|or) imitated\b`, `"simulated"`),
-	banned(`\bimagin(ed|ary)\b`, `"simulated"`),
+	banned(`\b(imagined|imaginary)\b`, `"simulated"`),
 	banned(`\bbehind its moment\b`, `"start skew"`),
 	banned(`\b(goes|go|went) on (beyond|for \d)`, `"extended by"`),
 	banned(`\b(hears?|heard) of\b`, `"receives", "learns of", "is notified of"`),

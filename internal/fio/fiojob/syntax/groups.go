@@ -28,14 +28,14 @@ var ignored = []Group{
 	{Class: Ignored, Why: "the native engine chooses how it submits", Names: `
 		hipri hipri_percentage fixedbufs registerfiles sqthread_poll sqthread_poll_cpu nonvectored userspace_reap`},
 	// Not passed to fio either: if a disk is a file, unlink would delete it.
-	{Class: Ignored, Report: true, Why: "it concerns files that fio creates, and workloads use devices", Names: `
+	{Class: Ignored, Report: true, Why: "it applies to files that fio creates; workloads use devices", Names: `
 		create_serialize allow_file_create allow_mounted_write lockfile`},
 	{Class: Ignored, Report: true, Why: "no host gets a prefix: names that differ between hosts are written with ${BRAGG_HOST}", Names: "unique_filename"},
 	{Class: Ignored, Note: true, Why: "fio marks writes as barriers, and none of its I/O engines looks at the mark; fsync and fdatasync flush", Names: "write_barrier"},
 	{Class: Ignored, Why: "what is read is checked by the thread that reaps it", Names: "verify_async verify_async_cpus"},
-	{Class: Ignored, Why: "verification always makes the operations again from their seed, so that no state of it need be saved", Names: "experimental_verify"},
+	{Class: Ignored, Why: "verification always regenerates the operations from their seed and needs no saved state", Names: "experimental_verify"},
 	{Class: Ignored, Elsewhere: Refused, Why: "logs are always read bit by bit", Names: "read_iolog_chunked"},
-	{Class: Ignored, Why: "fio itself does nothing with it", Names: "softrandommap verifysort verifysort_nr"},
+	{Class: Ignored, Why: "it has no effect in fio either", Names: "softrandommap verifysort verifysort_nr"},
 	{Class: Ignored, Note: true, Report: true, Why: "it belongs to a profile of fio that is not in use", Names: `
 		threads block dir load numruns test-duration device-names prep threads-per-queue read-req-num-512-blocks
 		large-block-op-kbytes`},
