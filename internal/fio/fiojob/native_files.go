@@ -40,7 +40,7 @@ const (
 )
 
 const (
-	whyFiles = "it concerns files that fio creates, and workloads use devices"
+	whyFiles = "it applies to files that fio creates; workloads use devices"
 	whyCache = "it prepares the page cache or files, and workloads use devices"
 )
 

@@ -26,5 +26,5 @@ var newer = []Group{
 		cmdprio_hint filetype priohint random_sequence_stride spr_cs spr_num_regions spr_op verify_policy`},
 	{Class: Ignored, Why: "reports have times of the wall clock", Report: true, Names: "job_start_clock_id"},
 	{Class: Ignored, Why: "the native engine has threads and no processes to name", Names: "comm"},
-	{Class: Ignored, Why: "fio itself does nothing with it", Names: "flow_watermark percentage_sequential rwmixcycle"},
+	{Class: Ignored, Why: "it has no effect in fio either", Names: "flow_watermark percentage_sequential rwmixcycle"},
 }
