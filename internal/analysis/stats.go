@@ -88,13 +88,26 @@ func (t *Times) Statistics(kind string) *result.Stats {
 // Empty reports whether there was no operation.
 func (t *Times) Empty() bool { return t.closed.Count()+t.open.Count()+t.Unfinished == 0 }
 
+// HungNanos is the shortest operation that counts as a stall of a closed loop. hungFactor is how much larger than the measured
+// percentile the corrected one is then, which scatter alone does not cause. Cache hits and disk reads differ by more than the
+// factor too, without any operation that hangs.
+const (
+	HungNanos  = 100e6
+	hungFactor = 2.0
+)
+
+// Hung reports whether a percentile of a closed loop, as measured and corrected in nanoseconds, hides that the loop hung.
+func Hung(measured, corrected float64) bool {
+	return corrected >= hungFactor*measured && corrected >= HungNanos
+}
+
 // CorrectedStats are statistics that add the operations that closed loops omitted while they hung; nil without operations of a
 // closed loop.
 func (t *Times) CorrectedStats(kind string) *result.CorrectedStats {
 	if t.closed.Count() == 0 {
 		return nil
 	}
-	h := t.closed.Corrected(Pace(&t.closed, t.nanos), result.HungNanos)
+	h := t.closed.Corrected(Pace(&t.closed, t.nanos), HungNanos)
 	if kind == "response" {
 		h.Merge(&t.response)
 	} else {

@@ -6,7 +6,6 @@ import (
 	"github.com/braggdev/bragg/internal/analysis"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
-	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
@@ -32,13 +31,13 @@ func checkOmission(in *Input) []finding.Finding {
 			if h == nil || h.Count() < samplesP99 {
 				continue
 			}
-			corrected := h.Corrected(analysis.Pace(h, int64(l.VMs)*(l.ToNanos-l.FromNanos)), result.HungNanos)
+			corrected := h.Corrected(analysis.Pace(h, int64(l.VMs)*(l.ToNanos-l.FromNanos)), analysis.HungNanos)
 			for _, p := range []struct {
 				name string
 				q    float64
 			}{{"p99", 0.99}, {"p99.9", 0.999}} {
 				before, after := h.Quantile(p.q), corrected.Quantile(p.q)
-				if !result.Hung(before, after) {
+				if !analysis.Hung(before, after) {
 					continue
 				}
 				list = append(list, finding.Finding{Severity: finding.Warning, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/braggdev/bragg/internal/analysis"
@@ -12,7 +11,6 @@ import (
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/stat"
-	"github.com/braggdev/bragg/internal/unit"
 )
 
 // reportMetrics computes the metrics that a scenario is judged by: for each series over the whole result. Variability is
@@ -99,27 +97,25 @@ func decide(c *result.Check, x scenario.Threshold, values []measured) {
 		c.Passed = c.Reason == ""
 		return
 	}
-	order := []outcome{outcomeMissed, outcomeUndecided, outcomeMet}
-	best := len(order)
-	for _, m := range values {
+	var decisive outcome
+	for i, m := range values {
 		o, reason := m.against(x)
-		rank := slices.Index(order, o)
-		if rank > best || rank == best && !(math.IsNaN(float64(c.Value)) || worse(m.value, float64(c.Value), x)) {
+		if i > 0 && (o > decisive || o == decisive && !(math.IsNaN(float64(c.Value)) || worse(m.value, float64(c.Value), x))) {
 			continue
 		}
-		best = rank
+		decisive = o
 		c.Passed, c.Reason = o == outcomeMet, reason
 		c.Value, c.AtLeast = result.Number(m.value), m.atLeast != "" && !math.IsNaN(m.value)
 	}
 }
 
-// outcome is the result of comparing one value with a threshold.
+// outcome is the result of comparing one value with a threshold. Of several values, the lowest decides.
 type outcome int
 
 const (
-	outcomeMet outcome = iota
+	outcomeMissed outcome = iota
 	outcomeUndecided
-	outcomeMissed
+	outcomeMet
 )
 
 // against compares m with a threshold, and returns why it does not decide.
@@ -191,86 +187,6 @@ func kindOf(x scenario.Threshold, e *result.Evaluated, series string) string {
 		}
 	}
 	return kind
-}
-
-// lowerBound returns why a statistic is only a lower bound, "" if it is exact. Statistics of intervals are of service time and
-// of completed operations by definition.
-func lowerBound(s result.Stats, statistic, kind string, loops []interval.Loop) string {
-	if kind != "latency" || strings.HasPrefix(statistic, ofIntervals) {
-		return ""
-	}
-	for _, l := range loops {
-		switch {
-		case l == interval.LoopPaced:
-			return "the engine measures service time only and holds operations back to a rate, so response time is at least this"
-		case !l.Known():
-			return "the engine does not declare whether its loop is open, so response time is at least this"
-		}
-	}
-	bounds := s.AtLeast
-	if s.Corrected != nil && strings.HasPrefix(statistic, ofCorrected) {
-		bounds = s.Corrected.AtLeast
-	}
-	if slices.Contains(bounds, strings.ReplaceAll(strings.TrimPrefix(statistic, ofCorrected), ".", "")) {
-		return fmt.Sprintf("%s operations failed or were never issued, so %s is at least this", unit.FormatWhole(s.Unfinished), statistic)
-	}
-	return ""
-}
-
-// border returns why a window does not decide a threshold: operations of the second in which a step began or ended are in no
-// window, and with them it would be missed.
-func border(s result.Stats, x scenario.Threshold) string {
-	if s.WithBorders == nil {
-		return ""
-	}
-	with := s
-	with.Distribution, with.Corrected, with.Intervals = *s.WithBorders, nil, nil
-	v, known := statistic(with, x.Statistic)
-	met, _ := compare(v, x.Operator, x.Value)
-	bound := slices.Contains(with.AtLeast, strings.ReplaceAll(x.Statistic, ".", ""))
-	switch {
-	case !known || strings.HasPrefix(x.Statistic, ofIntervals) || math.IsNaN(v):
-		return ""
-	case !met:
-		return fmt.Sprintf("with the second in which a step began or ended, %s is %s", x.Statistic, unit.FormatLatency(v))
-	case bound && !settled(met, x.Operator):
-		return fmt.Sprintf("operations failed or were never issued in the second in which a step began or ended, and with them %s is at least %s",
-			x.Statistic, unit.FormatLatency(v))
-	}
-	return ""
-}
-
-// omission returns why a percentile of a closed loop does not decide an upper threshold: while operations hung, the loop issued
-// none, and with the omitted ones the percentile would miss the threshold.
-func omission(s result.Stats, x scenario.Threshold) string {
-	upper := x.Operator == "<" || x.Operator == "<="
-	corrected, known := statistic(s, ofCorrected+x.Statistic)
-	met, _ := compare(corrected, x.Operator, x.Value)
-	if s.Corrected == nil || !known || !upper || met || math.IsNaN(corrected) {
-		return ""
-	}
-	if v, _ := statistic(s, x.Statistic); !result.Hung(v, corrected) {
-		return ""
-	}
-	return fmt.Sprintf("a closed loop issues nothing while operations hang; corrected for that, %s is %s", x.Statistic, unit.FormatLatency(corrected))
-}
-
-// loopsOf lists the loops of the loads of a result that ran in its time range; "" for one whose engine is unknown.
-func loopsOf(r scenario.Result, e *result.Evaluated, loads []result.LoadSummary) []interval.Loop {
-	keep, _ := choose(r)
-	var loops []interval.Loop
-	for _, l := range loads {
-		if !keep(l.Workload, l.Group, l.Prefill) || l.ToNanos <= e.FromNanos || l.FromNanos >= e.ToNanos {
-			continue
-		}
-		if len(l.Engines) == 0 {
-			loops = append(loops, "")
-		}
-		for _, e := range l.Engines {
-			loops = append(loops, e.Loop)
-		}
-	}
-	return loops
 }
 
 // missingStatistic returns why a statistic of existing data is missing.

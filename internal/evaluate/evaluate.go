@@ -7,6 +7,7 @@
 //	shown.go the time range of a result
 //	result.go   traffic; latency.go, node.go, query.go, vm.go the other kinds
 //	sheet.go    series and statistics of a result, per window
+//	bounds.go   values that are known only in part, and why
 //	check.go    report metrics and thresholds
 //	gauge.go    gauges of loads; engines.go the engines that drove them
 //	samples.go  readings of nodes and VMs as samples, for recorders too

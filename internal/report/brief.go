@@ -175,7 +175,7 @@ func briefCells(r *document.Result, rows []*document.Statistic) []string {
 
 // bounded marks a statistic that is only a lower bound in any row.
 func bounded(rows []*document.Statistic, name, text string) string {
-	if slices.ContainsFunc(rows, func(s *document.Statistic) bool { return isLowerBound(&s.Distribution, name) }) {
+	if slices.ContainsFunc(rows, func(s *document.Statistic) bool { return s.AtLeast.Has(name) }) {
 		return "≥ " + text
 	}
 	return text

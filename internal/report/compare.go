@@ -5,7 +5,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/braggdev/bragg/internal/report/page"
@@ -271,7 +270,7 @@ func statisticFigures(rows []*document.Statistic, unitName string) []Figure {
 		for i, s := range rows {
 			values[i] = result.Number(math.NaN())
 			if s != nil {
-				values[i], atLeast[i] = f(s), isLowerBound(&s.Distribution, name)
+				values[i], atLeast[i] = f(s), s.AtLeast.Has(name)
 			}
 		}
 		return figure(name, unitName, values, atLeast)
@@ -285,11 +284,6 @@ func statisticFigures(rows []*document.Statistic, unitName string) []Figure {
 		get("max", unitName, func(s *document.Statistic) result.Number { return s.Max }),
 		get("CV", "ratio", func(s *document.Statistic) result.Number { return s.CV }),
 	}
-}
-
-// isLowerBound reports whether a statistic, given by its display name, is only a lower bound.
-func isLowerBound(d *result.Distribution, name string) bool {
-	return slices.Contains(d.AtLeast, strings.ReplaceAll(name, ".", ""))
 }
 
 func figure(name, unitName string, values []result.Number, atLeast []bool) Figure {

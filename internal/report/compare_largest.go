@@ -131,7 +131,7 @@ func resultDifferences(documents []*document.Document, r *ComparedResult, run in
 			d.Noise = result.Number(2 * math.Hypot(
 				batchError(documents[0], r.Name, row.stats[0], metric.statistic), batchError(documents[run], r.Name, row.stats[run], metric.statistic)))
 			d, differs := d.complete()
-			if !differs || isLowerBound(&row.stats[0].Distribution, metric.name) || isLowerBound(&row.stats[run].Distribution, metric.name) {
+			if !differs || row.stats[0].AtLeast.Has(metric.name) || row.stats[run].AtLeast.Has(metric.name) {
 				continue
 			}
 			known, found := best[row.Series]

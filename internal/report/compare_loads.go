@@ -85,7 +85,7 @@ func loadFigures(loads []*document.Workload) []Figure {
 				for i, w := range loads {
 					values[i] = result.Number(math.NaN())
 					if l := latencyOf(w, direction, kind); l != nil {
-						values[i], atLeast[i] = p.get(l), isLowerBound(&l.Distribution, p.name)
+						values[i], atLeast[i] = p.get(l), l.AtLeast.Has(p.name)
 					}
 				}
 				list = append(list, figure(direction+" "+kind+" time, "+p.name, "ns", values, atLeast))

@@ -2,6 +2,8 @@ package result
 
 import (
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
@@ -154,7 +156,15 @@ type Distribution struct {
 	// their load ended. They count as longer than all others.
 	Unfinished uint64 `json:"unfinished"`
 	// AtLeast lists the statistics, by JSON name, that are lower bounds because of these: "p99". The others are exact.
-	AtLeast []string `json:"at_least"`
+	AtLeast Bounds `json:"at_least"`
+}
+
+// Bounds names statistics, as JSON does, that are lower bounds.
+type Bounds []string
+
+// Has reports whether a statistic is a lower bound. The name may also be that of a threshold: "p99.9".
+func (b Bounds) Has(statistic string) bool {
+	return slices.Contains(b, strings.ReplaceAll(statistic, ".", ""))
 }
 
 // Stats are the statistics of one series over one window. Percentiles of latency come from merged histograms of operations; for
@@ -175,28 +185,15 @@ type Stats struct {
 	Corrected *CorrectedStats `json:"corrected,omitempty"`
 }
 
-// A closed loop hung if a corrected percentile is at least hungFactor times the measured one, which scatter alone does not cause,
-// and at least hungNanos. The second condition is needed because cache hits and disk reads also differ by more than the factor,
-// without any operation that hangs.
-const (
-	hungFactor = 2.0
-	HungNanos  = 100e6
-)
-
-// Hung reports whether a percentile of a closed loop, as measured and corrected in nanoseconds, hides that the loop hung.
-func Hung(measured, corrected float64) bool {
-	return corrected >= hungFactor*measured && corrected >= HungNanos
-}
-
 // CorrectedStats are the statistics as if a closed loop had continued to issue operations at its own pace, one per mean service
-// time and pause, while an operation of HungNanos or longer blocked it.
+// time and pause, while an operation of 100 ms or longer blocked it.
 type CorrectedStats struct {
-	Mean    Number   `json:"mean"`
-	Median  Number   `json:"median"`
-	P95     Number   `json:"p95"`
-	P99     Number   `json:"p99"`
-	P999    Number   `json:"p999"`
-	AtLeast []string `json:"at_least"` // as in Distribution
+	Mean    Number `json:"mean"`
+	Median  Number `json:"median"`
+	P95     Number `json:"p95"`
+	P99     Number `json:"p99"`
+	P999    Number `json:"p999"`
+	AtLeast Bounds `json:"at_least"` // as in Distribution
 }
 
 // IntervalStats are the statistics of the means of intervals, each counting once however many operations it had. X-Ray computes

@@ -3,7 +3,6 @@ package document
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/braggdev/bragg/internal/report/draw"
@@ -33,7 +32,7 @@ func Texts(d result.Distribution, unitName string) []string {
 		value result.Number
 	}{{"mean", d.Mean}, {"median", d.Median}, {"p95", d.P95}, {"p99", d.P99}, {"p999", d.P999}, {"max", d.Max}} {
 		text := draw.Amount(float64(s.value), unitName)
-		if slices.Contains(d.AtLeast, s.name) {
+		if d.AtLeast.Has(s.name) {
 			text = "≥ " + text
 		}
 		out = append(out, text)
