@@ -6,14 +6,14 @@ import (
 
 	"github.com/braggdev/bragg/internal/cli/runref"
 	"github.com/braggdev/bragg/internal/console"
-	"github.com/braggdev/bragg/internal/run"
+	"github.com/braggdev/bragg/internal/executor"
 )
 
 // stopper turns signals into the ways to end a run: stop and undo, stop only.
 type stopper struct {
 	*console.Stop
 	process *console.Process
-	levels  chan run.StopLevel
+	levels  chan executor.StopLevel
 
 	mu  sync.Mutex
 	run string // folder of the bundle of the current run
@@ -22,7 +22,7 @@ type stopper struct {
 
 // watchStops starts watching signals; the returned function ends that.
 func watchStops(ctx context.Context, p *console.Process) (*stopper, func()) {
-	s := &stopper{process: p, levels: make(chan run.StopLevel, 2)}
+	s := &stopper{process: p, levels: make(chan executor.StopLevel, 2)}
 	stop, end := p.WatchSignals(ctx, s.signal)
 	s.Stop = stop
 	return s, end
@@ -31,9 +31,9 @@ func watchStops(ctx context.Context, p *console.Process) (*stopper, func()) {
 func (s *stopper) signal(count int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	level, text := run.StopAndUndo, "interrupted: stopping load, cleaning up, writing report (Ctrl-C again skips cleanup)"
+	level, text := executor.StopAndUndo, "interrupted: stopping load, cleaning up, writing report (Ctrl-C again skips cleanup)"
 	if count > 1 {
-		level, text = run.StopOnly, "cleanup skipped; to clean up later: "+s.cleanCommand()
+		level, text = executor.StopOnly, "cleanup skipped; to clean up later: "+s.cleanCommand()
 	}
 	s.levels <- level
 	if s.say != nil {

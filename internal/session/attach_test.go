@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/braggdev/bragg/internal/executor"
 	"github.com/braggdev/bragg/internal/result"
-	"github.com/braggdev/bragg/internal/run"
 )
 
 const attachingScenario = `name: attaching
@@ -45,7 +45,7 @@ teardown:
 // Logs of the agents that still run, and what programs of the scenario wrote, are in the bundle and under its seal.
 func TestLogsAndOutputAreInTheBundle(t *testing.T) {
 	out, err := runFolder(attachingFolder(t), filepath.Join(t.TempDir(), "runs"), "local", nil)
-	if err != nil || out.Ended != run.Completed || len(out.Problems) > 0 {
+	if err != nil || out.Ended != executor.Completed || len(out.Problems) > 0 {
 		t.Fatalf("outcome %+v, %v", out, err)
 	}
 	b, err := result.Open(out.Dir)

@@ -13,10 +13,10 @@ import (
 	"github.com/braggdev/bragg/internal/control"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/evaluate"
+	"github.com/braggdev/bragg/internal/executor"
 	"github.com/braggdev/bragg/internal/metric"
 	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/result"
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/trust"
 )
@@ -171,7 +171,7 @@ func (c Cleaning) undoHeld(ctx context.Context, left control.Leftover, lease *co
 	for _, thing := range left.Things {
 		done.Undone = append(done.Undone, thing.String())
 	}
-	cleaner := run.Cleaner{Runs: c.Runs, Target: t, Catalog: Catalog(), Failpoint: c.Failpoint,
+	cleaner := executor.Cleaner{Runs: c.Runs, Target: t, Catalog: Catalog(), Failpoint: c.Failpoint,
 		Say: func(text string) { c.say(done.Run, text) }}
 	dir := filepath.Join(c.Runs, done.Run)
 	if cleaner.Plan, err = planOf(dir); err == nil {

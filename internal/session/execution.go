@@ -13,10 +13,10 @@ import (
 	"github.com/braggdev/bragg/internal/agent/pool"
 	"github.com/braggdev/bragg/internal/control"
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/executor"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/metric"
 	"github.com/braggdev/bragg/internal/result"
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
 )
 
@@ -24,7 +24,7 @@ import (
 type RunOptions struct {
 	Watcher Watcher // may be nil
 	// Stops requests the end of the run, each value more forcefully than the previous one.
-	Stops <-chan run.StopLevel
+	Stops <-chan executor.StopLevel
 	// Failpoint makes named places fail in tests; nil otherwise.
 	Failpoint func(name string) error
 }
@@ -36,7 +36,7 @@ func (o RunOptions) at(name string) error {
 	return o.Failpoint(name)
 }
 
-// Failpoints lists the failpoints of a session in order, without those of run.Failpoints.
+// Failpoints lists the failpoints of a session in order, without those of executor.Failpoints.
 func Failpoints() []string {
 	return []string{
 		"session.leased", "session.journalled", "session.bundled", "session.engine", "session.ran", "session.evaluate",
@@ -101,7 +101,7 @@ type execution struct {
 	record  *recorder
 	agents  *pool.Pool
 	remote  *metric.Remote // nil: no other store is written to
-	engine  *run.Engine
+	engine  *executor.Engine
 }
 
 // journalTarget is what Clean needs to open the target again.
@@ -169,13 +169,13 @@ func (x *execution) openBundle() error {
 }
 
 // runPlan runs the plan. All goroutines that it starts have ended when it returns.
-func (x *execution) runPlan(ctx context.Context) (run.Outcome, error) {
+func (x *execution) runPlan(ctx context.Context) (executor.Outcome, error) {
 	if err := x.options.at("session.engine"); err != nil {
-		return run.Outcome{}, err
+		return executor.Outcome{}, err
 	}
 	dialer, ok := x.target.(target.AgentDialer)
 	if !ok {
-		return run.Outcome{}, errors.New("connect to agents: the target offers no connections")
+		return executor.Outcome{}, errors.New("connect to agents: the target offers no connections")
 	}
 	meter := newNodeMeter(x.target, x.record, x.Plan.Estimate.Total, x.journal.Header().Tag)
 	scraped := newExporters(&x.Plan.Plan, queriesOf(x.Scenario), x.config.Nodes, x.record)
@@ -186,9 +186,9 @@ func (x *execution) runPlan(ctx context.Context) (run.Outcome, error) {
 	defer x.agents.Close()
 	output, err := x.outputDir()
 	if err != nil {
-		return run.Outcome{}, err
+		return executor.Outcome{}, err
 	}
-	x.engine, err = run.New(x.Plan, run.Config{
+	x.engine, err = executor.New(x.Plan, executor.Config{
 		Target: x.target, Journal: x.journal, Runner: x.agents.Runner, Gone: x.agents.SwitchedOff, Intervals: x.record,
 		Events: func(e interval.Event) {
 			if e.Kind == interval.EventPlaced {
@@ -200,14 +200,14 @@ func (x *execution) runPlan(ctx context.Context) (run.Outcome, error) {
 		Zero: x.record.zero, Dir: output, Collect: x.collectLogs, Failpoint: x.options.Failpoint,
 	})
 	if err != nil {
-		return run.Outcome{}, err
+		return executor.Outcome{}, err
 	}
 	beside, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var work sync.WaitGroup
 	defer work.Wait()
 	defer stop()
 	if x.remote, err = x.startRemote(); err != nil {
-		return run.Outcome{}, err
+		return executor.Outcome{}, err
 	}
 	work.Go(func() { x.openCache(beside) })
 	work.Go(func() { meter.run(beside) })

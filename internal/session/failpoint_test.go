@@ -21,6 +21,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/agent"
 	"github.com/braggdev/bragg/internal/control"
+	"github.com/braggdev/bragg/internal/executor"
 	"github.com/braggdev/bragg/internal/hostvm"
 	"github.com/braggdev/bragg/internal/lab/labtest"
 	"github.com/braggdev/bragg/internal/lease"
@@ -28,7 +29,6 @@ import (
 	"github.com/braggdev/bragg/internal/load/loadtest/simdb"
 	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/result"
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/session"
 	"github.com/braggdev/bragg/internal/testreq"
@@ -128,7 +128,7 @@ func runFolder(folder, runs, where string, failpoint func(string) error) (sessio
 }
 
 // allFailpoints are the places of a whole run and of cleaning after one.
-func allFailpoints() []string { return append(session.Failpoints(), run.Failpoints()...) }
+func allFailpoints() []string { return append(session.Failpoints(), executor.Failpoints()...) }
 
 // TestEveryFailpointIsPassed keeps the loops below honest: a name that is never passed would test nothing.
 func TestEveryFailpointIsPassed(t *testing.T) {

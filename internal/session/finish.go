@@ -13,16 +13,16 @@ import (
 	"github.com/braggdev/bragg/internal/control"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/evaluate"
+	"github.com/braggdev/bragg/internal/executor"
 	"github.com/braggdev/bragg/internal/metric"
 	"github.com/braggdev/bragg/internal/result"
-	"github.com/braggdev/bragg/internal/run"
 )
 
 // evaluateDeadline bounds evaluation: a hostile query must not keep a bundle from being sealed.
 const evaluateDeadline = 10 * time.Minute
 
 // finish evaluates and seals.
-func (x *execution) finish(ctx context.Context, out run.Outcome) (Outcome, error) {
+func (x *execution) finish(ctx context.Context, out executor.Outcome) (Outcome, error) {
 	if err := x.options.at("session.ran"); err != nil {
 		return Outcome{}, err
 	}
@@ -47,7 +47,7 @@ func (x *execution) finish(ctx context.Context, out run.Outcome) (Outcome, error
 }
 
 // unsealed returns the error for a run whose record could not be completed.
-func (x *execution) unsealed(cause error, out run.Outcome) error {
+func (x *execution) unsealed(cause error, out executor.Outcome) error {
 	e := &diag.Error{
 		Code: "record-lost", Exit: diag.ExitUndecided, Err: cause,
 		Message: "the run cannot be recorded, so it was stopped and everything was undone",
@@ -64,7 +64,7 @@ func (x *execution) unsealed(cause error, out run.Outcome) error {
 }
 
 // summarise evaluates the record.
-func (x *execution) summarise(ctx context.Context, out run.Outcome) result.Summary {
+func (x *execution) summarise(ctx context.Context, out executor.Outcome) result.Summary {
 	in := evaluate.Input{Scenario: x.Scenario, Ended: out.Ended, Reason: out.Reason}
 	incomplete := errors.Join(x.options.at("session.evaluate"), x.record.writer.Flush())
 	store := x.record.cache.take()

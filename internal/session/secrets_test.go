@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/braggdev/bragg/internal/executor"
 	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/result"
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/session"
 )
@@ -110,7 +110,7 @@ func runSecretive(t *testing.T, dir, where string) session.Outcome {
 	}
 	defer p.Close()
 	out, err := p.Run(t.Context(), session.RunOptions{})
-	if err != nil || out.Ended != run.Completed {
+	if err != nil || out.Ended != executor.Completed {
 		t.Fatalf("outcome %+v, %v", out, err)
 	}
 	return out

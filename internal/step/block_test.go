@@ -11,12 +11,12 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/braggdev/bragg/internal/executor"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/planner/plannertest"
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/step"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/verb"
@@ -72,7 +72,7 @@ func (l *lab) spans() []string {
 	return out
 }
 
-func runBlocks(t *testing.T, text string, options planner.Options, change func(*run.Config, *target.Inventory)) (run.Outcome, []string) {
+func runBlocks(t *testing.T, text string, options planner.Options, change func(*executor.Config, *target.Inventory)) (executor.Outcome, []string) {
 	t.Helper()
 	l := newLab(t, 3)
 	out := l.run(parse(t, blockHead+text), options, change)
@@ -98,7 +98,7 @@ func TestBranchesRunAtOnce(t *testing.T) {
         - - meta.Repeat: {count: 2, steps: [{test.Wait: {duration_secs: 4}}]}
   - test.Wait: {duration_secs: 1}
 `, planner.Options{}, nil)
-		if out.Ended != run.Completed {
+		if out.Ended != executor.Completed {
 			t.Fatalf("%+v", out)
 		}
 		expectSpans(t, spans, "meta.Parallel 0-30", "test.Wait 0-10", "workload.Start 10-20", "workload.Start 0-30",
@@ -117,7 +117,7 @@ func TestFirstFailureCancelsOtherBranches(t *testing.T) {
         - - test.Wait: {duration_secs: 5}
           - workload.Start: {workload_name: LoadB, runtime_secs: 5}
   - test.Wait: {duration_secs: 1}
-`, planner.Options{}, func(c *run.Config, _ *target.Inventory) {
+`, planner.Options{}, func(c *executor.Config, _ *target.Inventory) {
 			c.Failpoint = func(name string) error {
 				if name == "load.start" {
 					calls++
@@ -126,7 +126,7 @@ func TestFirstFailureCancelsOtherBranches(t *testing.T) {
 				return nil
 			}
 		})
-		if out.Ended != run.Failed || !strings.Contains(out.Reason, "branch 2: workload.Start: no such luck") || calls != 1 {
+		if out.Ended != executor.Failed || !strings.Contains(out.Reason, "branch 2: workload.Start: no such luck") || calls != 1 {
 			t.Fatalf("%+v", out)
 		}
 		if len(out.Problems)+len(out.Left) > 0 {
@@ -139,9 +139,9 @@ func TestFirstFailureCancelsOtherBranches(t *testing.T) {
 func TestStopCancelsBranches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, 3)
-		l.ready = func(e *run.Engine) {
+		l.ready = func(e *executor.Engine) {
 			time.Sleep(time.Hour / 2)
-			e.Stop(run.StopAndUndo)
+			e.Stop(executor.StopAndUndo)
 		}
 		out := l.run(parse(t, blockHead+`
   - meta.Parallel:
@@ -149,7 +149,7 @@ func TestStopCancelsBranches(t *testing.T) {
         - - workload.Start: {workload_name: LoadA, runtime_secs: 3600}
         - - test.Wait: {duration_secs: 3600}
 `), planner.Options{}, nil)
-		if out.Ended != run.Interrupted || len(out.Problems)+len(out.Left) > 0 {
+		if out.Ended != executor.Interrupted || len(out.Problems)+len(out.Left) > 0 {
 			t.Errorf("%+v", out)
 		}
 		for _, e := range l.events {
@@ -171,7 +171,7 @@ func TestRepeatForATime(t *testing.T) {
         - test.Wait: {duration_secs: 3}
   - test.Wait: {duration_secs: 1}
 `, planner.Options{}, nil)
-		if out.Ended != run.Completed {
+		if out.Ended != executor.Completed {
 			t.Fatalf("%+v", out)
 		}
 		expectSpans(t, spans, "workload.Start #1 0-7", "test.Wait #1 7-10", "workload.Start #2 10-17", "test.Wait #2 17-20",
@@ -189,7 +189,7 @@ func TestRepeatLeavesOutWhatComesTooLate(t *testing.T) {
         - test.Wait: {duration_secs: 5}
         - workload.Start: {workload_name: LoadA, runtime_secs: 1}
   - test.Wait: {duration_secs: 1}
-`, planner.Options{}, func(c *run.Config, _ *target.Inventory) {
+`, planner.Options{}, func(c *executor.Config, _ *target.Inventory) {
 			c.Failpoint = func(name string) error {
 				if name == "load.start" {
 					time.Sleep(10 * time.Second)
@@ -197,7 +197,7 @@ func TestRepeatLeavesOutWhatComesTooLate(t *testing.T) {
 				return nil
 			}
 		})
-		if out.Ended != run.Completed {
+		if out.Ended != executor.Completed {
 			t.Fatalf("%+v", out)
 		}
 		text := strings.Join(spans, "\n")
@@ -269,7 +269,7 @@ func TestEstimateOfBlocks(t *testing.T) {
 			}
 			l := newLab(t, 3)
 			out := l.run(parse(t, blockHead+text), options, nil)
-			if out.Ended != run.Completed {
+			if out.Ended != executor.Completed {
 				t.Fatalf("%+v", out)
 			}
 			var began, ended int64
@@ -321,7 +321,7 @@ func TestUndoOfBranches(t *testing.T) {
         - - vm_group.PowerOff: {vm_group_name: B}
           - nodes.PowerOff: {nodes: 1}
 `), planner.Options{}, nil)
-		if out.Ended != run.Completed || len(out.Problems)+len(out.Left) > 0 {
+		if out.Ended != executor.Completed || len(out.Problems)+len(out.Left) > 0 {
 			t.Fatalf("%+v", out)
 		}
 		if err := l.fake.Ready(context.Background()); err != nil {

@@ -14,11 +14,11 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/braggdev/bragg/internal/control"
+	"github.com/braggdev/bragg/internal/executor"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/planner/plannertest"
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/step"
 	"github.com/braggdev/bragg/internal/target"
@@ -46,9 +46,9 @@ type lab struct {
 	mu     sync.Mutex
 	events []interval.Event
 	loads  int
-	steps  []verb.Kind              // besides those of the list
-	runs   string                   // the runs directory of the last run
-	ready  func(engine *run.Engine) // called beside the run when it begins
+	steps  []verb.Kind                   // besides those of the list
+	runs   string                        // the runs directory of the last run
+	ready  func(engine *executor.Engine) // called beside the run when it begins
 }
 
 func newLab(t *testing.T, nodes int) *lab {
@@ -66,13 +66,13 @@ func newLab(t *testing.T, nodes int) *lab {
 }
 
 // run compiles and executes a scenario. change may replace the target, so that one lacks what the fake has.
-func (l *lab) run(sc *scenario.Scenario, options planner.Options, change func(*run.Config, *target.Inventory)) run.Outcome {
+func (l *lab) run(sc *scenario.Scenario, options planner.Options, change func(*executor.Config, *target.Inventory)) executor.Outcome {
 	l.t.Helper()
 	inventory, err := l.fake.Inventory(l.t.Context())
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	cfg := run.Config{Target: l.fake, Runner: l.runner, Zero: time.Now(), Events: l.event,
+	cfg := executor.Config{Target: l.fake, Runner: l.runner, Zero: time.Now(), Events: l.event,
 		Intervals: load.SinkFunc(func(interval.Interval) {}), Dir: l.t.TempDir()}
 	if change != nil {
 		change(&cfg, &inventory)
@@ -91,7 +91,7 @@ func (l *lab) run(sc *scenario.Scenario, options planner.Options, change func(*r
 		l.t.Fatal(err)
 	}
 	defer cfg.Journal.Close()
-	engine, err := run.New(plan, cfg)
+	engine, err := executor.New(plan, cfg)
 	if err != nil {
 		l.t.Fatal(err)
 	}

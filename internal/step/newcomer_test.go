@@ -13,10 +13,10 @@ import (
 	"github.com/braggdev/bragg/internal/report/document"
 
 	"github.com/braggdev/bragg/internal/analysis"
+	"github.com/braggdev/bragg/internal/executor"
 	"github.com/braggdev/bragg/internal/lint"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/planner"
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/step"
 	"github.com/braggdev/bragg/internal/verb"
 )
@@ -128,7 +128,7 @@ func TestNewStepIsOneFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, 2)
 		l.steps = newcomers()
-		if outcome := l.run(parse(t, text(600, end+teardown)), planner.Options{}, nil); outcome.Ended != run.Completed {
+		if outcome := l.run(parse(t, text(600, end+teardown)), planner.Options{}, nil); outcome.Ended != executor.Completed {
 			t.Fatalf("the run ended with %+v", outcome)
 		}
 		var windows, marks []string

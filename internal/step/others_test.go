@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/braggdev/bragg/internal/executor"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/planner"
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
 )
 
@@ -50,7 +50,7 @@ func TestCleanUpTellsWhatItLeftAlone(t *testing.T) {
 	}
 	sc := parse(t, strings.Replace(cleanUpOnly, "count_per_node: 1", `nodes: "0", count_per_node: 1`, 1))
 	state := target.PowerUnknown
-	watch := func(c *run.Config, _ *target.Inventory) {
+	watch := func(c *executor.Config, _ *target.Inventory) {
 		note := c.Events
 		c.Events = func(e interval.Event) {
 			if e.Kind == interval.EventRunEnded { // its owner comes back
@@ -60,7 +60,7 @@ func TestCleanUpTellsWhatItLeftAlone(t *testing.T) {
 			note(e)
 		}
 	}
-	if outcome := l.run(sc, planner.Options{}, watch); outcome.Ended != run.Completed || len(outcome.Problems)+len(outcome.Left) > 0 {
+	if outcome := l.run(sc, planner.Options{}, watch); outcome.Ended != executor.Completed || len(outcome.Problems)+len(outcome.Left) > 0 {
 		t.Fatal(outcome)
 	}
 	var left []string
@@ -97,8 +97,8 @@ func (mute) Others(context.Context, target.Tag) ([]target.Other, error) {
 func TestCleanUpWithoutSight(t *testing.T) {
 	l := newLab(t, 1)
 	outcome := l.run(parse(t, strings.Replace(cleanUpOnly, "nodes.PowerOff: {nodes: 0}", "test.Wait: {duration_secs: 0.01}", 1)), planner.Options{},
-		func(c *run.Config, _ *target.Inventory) { c.Target = mute{c.Target} })
-	if outcome.Ended != run.Completed || len(outcome.Problems) > 0 {
+		func(c *executor.Config, _ *target.Inventory) { c.Target = mute{c.Target} })
+	if outcome.Ended != executor.Completed || len(outcome.Problems) > 0 {
 		t.Fatal(outcome)
 	}
 	var text strings.Builder

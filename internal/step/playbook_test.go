@@ -10,10 +10,10 @@ import (
 	"testing"
 
 	"github.com/braggdev/bragg/internal/control"
+	"github.com/braggdev/bragg/internal/executor"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/planner/plannertest"
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/step"
 	"github.com/braggdev/bragg/internal/target"
@@ -58,7 +58,7 @@ func TestPlaybook(t *testing.T) {
 		t.Fatal(describe(t, err))
 	}
 	l := newLab(t, 3)
-	outcome := l.run(sc, planner.Options{AllowShell: true}, func(cfg *run.Config, inventory *target.Inventory) {
+	outcome := l.run(sc, planner.Options{AllowShell: true}, func(cfg *executor.Config, inventory *target.Inventory) {
 		real(cfg, inventory)
 		for i := range inventory.Nodes {
 			inventory.Nodes[i].Address = "192.0.2." + string(rune('1'+i))

@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 	"unicode"
 
+	"github.com/braggdev/bragg/internal/executor"
 	"github.com/braggdev/bragg/internal/planner"
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/step"
 	"github.com/braggdev/bragg/internal/verb"
 )
@@ -39,7 +39,7 @@ func TestRegistry(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := newLab(t, 3)
 				outcome := l.run(parse(t, k.Example), planner.Options{}, nil)
-				if outcome.Ended != run.Completed || len(outcome.Problems) > 0 || len(outcome.Left) > 0 {
+				if outcome.Ended != executor.Completed || len(outcome.Problems) > 0 || len(outcome.Left) > 0 {
 					t.Errorf("the example ended with %+v", outcome)
 				}
 			})

@@ -14,11 +14,11 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/executor"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/planner/plannertest"
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/step"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/fake"
@@ -52,7 +52,7 @@ setup:
 `
 
 // play runs phases on three fake nodes and returns the lab for questions.
-func play(t *testing.T, phases string, change func(*run.Config, *target.Inventory)) (*lab, run.Outcome) {
+func play(t *testing.T, phases string, change func(*executor.Config, *target.Inventory)) (*lab, executor.Outcome) {
 	t.Helper()
 	l := newLab(t, 3)
 	return l, l.run(parse(t, begin+phases), planner.Options{AllowShell: true}, change)
@@ -69,9 +69,9 @@ func wantOperations(t *testing.T, l *lab, want []string, names ...string) {
 	}
 }
 
-func wantCompleted(t *testing.T, outcome run.Outcome) {
+func wantCompleted(t *testing.T, outcome executor.Outcome) {
 	t.Helper()
-	if outcome.Ended != run.Completed || len(outcome.Problems) > 0 {
+	if outcome.Ended != executor.Completed || len(outcome.Problems) > 0 {
 		t.Fatalf("outcome %+v", outcome)
 	}
 }
@@ -231,7 +231,7 @@ func TestPowerOnTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, 3)
 		began := time.Now()
-		outcome := l.run(parse(t, begin+"run:\n  - test.Wait: {duration_secs: 1}\n"), planner.Options{}, func(cfg *run.Config, _ *target.Inventory) {
+		outcome := l.run(parse(t, begin+"run:\n  - test.Wait: {duration_secs: 1}\n"), planner.Options{}, func(cfg *executor.Config, _ *target.Inventory) {
 			inner := cfg.Runner
 			cfg.Runner = func(ctx context.Context, vm target.VM) (load.Runner, error) {
 				if vm.Name == "A-0002" {
@@ -240,7 +240,7 @@ func TestPowerOnTimesOut(t *testing.T) {
 				return inner(ctx, vm)
 			}
 		})
-		if outcome.Ended != run.Failed || !strings.Contains(outcome.Reason, `first "A-0002", to answer within 2m0s: no route to host`) {
+		if outcome.Ended != executor.Failed || !strings.Contains(outcome.Reason, `first "A-0002", to answer within 2m0s: no route to host`) {
 			t.Errorf("outcome %+v", outcome)
 		}
 		if took := time.Since(began); took < 2*time.Minute || took > 3*time.Minute {
@@ -262,7 +262,7 @@ func TestNodePowerOnFails(t *testing.T) {
 			return nil
 		})
 		outcome := l.run(parse(t, begin+"run:\n  - nodes.PowerOff: {nodes: 0}\n  - nodes.PowerOn: {nodes: 0, wait_secs: 30}\n"), planner.Options{}, nil)
-		if outcome.Ended != run.Failed || !strings.Contains(outcome.Reason, "BMC does not answer") || len(outcome.Left) > 0 {
+		if outcome.Ended != executor.Failed || !strings.Contains(outcome.Reason, "BMC does not answer") || len(outcome.Left) > 0 {
 			t.Errorf("outcome %+v", outcome)
 		}
 	})
@@ -272,7 +272,7 @@ func TestCollectLogs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked int
 		_, outcome := play(t, "run:\n  - test.Wait: {duration_secs: 1}\nteardown:\n  - test.CollectCurieVMLogs: {}\n",
-			func(cfg *run.Config, _ *target.Inventory) {
+			func(cfg *executor.Config, _ *target.Inventory) {
 				cfg.Collect = func(_ context.Context, vms []target.VM) error { asked = len(vms); return nil }
 			})
 		wantCompleted(t, outcome)
@@ -317,12 +317,12 @@ func TestChecksNameNodes(t *testing.T) {
 }
 
 // real makes the plan of a target that is not simulated, so that programs are run.
-func real(_ *run.Config, inventory *target.Inventory) { inventory.Simulated = false }
+func real(_ *executor.Config, inventory *target.Inventory) { inventory.Simulated = false }
 
 func TestShellRunsInTheRunsFolder(t *testing.T) {
 	var dir string
 	l, outcome := play(t, "run:\n  - experimental.Shell: {cmd: 'echo hello > made; echo shown', annotate: True}\n",
-		func(cfg *run.Config, inventory *target.Inventory) { real(cfg, inventory); dir = cfg.Dir })
+		func(cfg *executor.Config, inventory *target.Inventory) { real(cfg, inventory); dir = cfg.Dir })
 	wantCompleted(t, outcome)
 	if made, err := os.ReadFile(filepath.Join(dir, "made")); err != nil || string(made) != "hello\n" {
 		t.Errorf("file %q, %v", made, err)
@@ -331,7 +331,7 @@ func TestShellRunsInTheRunsFolder(t *testing.T) {
 		t.Errorf("output is not logged: %q", logs)
 	}
 	_, outcome = play(t, "run:\n  - experimental.Shell: {cmd: 'echo oops >&2; exit 7'}\n", real)
-	if outcome.Ended != run.Failed || !strings.Contains(outcome.Reason, "exit status 7") {
+	if outcome.Ended != executor.Failed || !strings.Contains(outcome.Reason, "exit status 7") {
 		t.Errorf("outcome %+v", outcome)
 	}
 }
@@ -342,7 +342,7 @@ func TestShellIsOnlyNotedOnASimulatedTarget(t *testing.T) {
 		var dir string
 		l := newLab(t, 3)
 		outcome := l.run(parse(t, begin+"run:\n  - experimental.Shell: {cmd: 'echo hello > made'}\n"), planner.Options{},
-			func(cfg *run.Config, _ *target.Inventory) { dir = cfg.Dir })
+			func(cfg *executor.Config, _ *target.Inventory) { dir = cfg.Dir })
 		wantCompleted(t, outcome)
 		if entries, _ := os.ReadDir(dir); len(entries) > 0 {
 			t.Errorf("it ran: %v", entries)
@@ -356,20 +356,20 @@ func TestShellIsKilled(t *testing.T) {
 	text := begin + "run:\n  - experimental.Shell: {cmd: 'sleep 1000 & echo $! > child; wait'}\n"
 	var child string
 	began := time.Now()
-	outcome := l.run(parse(t, text), planner.Options{AllowShell: true}, func(cfg *run.Config, inventory *target.Inventory) {
+	outcome := l.run(parse(t, text), planner.Options{AllowShell: true}, func(cfg *executor.Config, inventory *target.Inventory) {
 		real(cfg, inventory)
 		child = filepath.Join(cfg.Dir, "child")
-		l.ready = func(engine *run.Engine) {
+		l.ready = func(engine *executor.Engine) {
 			for {
 				if text, _ := os.ReadFile(child); len(text) > 1 {
-					engine.Stop(run.StopAndUndo)
+					engine.Stop(executor.StopAndUndo)
 					return
 				}
 				time.Sleep(5 * time.Millisecond)
 			}
 		}
 	})
-	if outcome.Ended != run.Interrupted || time.Since(began) > time.Minute {
+	if outcome.Ended != executor.Interrupted || time.Since(began) > time.Minute {
 		t.Errorf("outcome %+v after %v", outcome, time.Since(began))
 	}
 	id, _ := os.ReadFile(child)
@@ -380,7 +380,7 @@ func TestShellIsKilled(t *testing.T) {
 }
 
 func TestRunCommandFailure(t *testing.T) {
-	for name, want := range map[string]string{"": run.Failed, ", fail_on_error: False": run.Completed} {
+	for name, want := range map[string]string{"": executor.Failed, ", fail_on_error: False": executor.Completed} {
 		synctest.Test(t, func(t *testing.T) {
 			l := newLab(t, 3)
 			l.fake.SetFault(func(op fake.Operation) error {
@@ -394,7 +394,7 @@ func TestRunCommandFailure(t *testing.T) {
 				t.Errorf("%q: outcome %+v, want %s", name, outcome, want)
 			}
 			wanted := 3
-			if want == run.Failed {
+			if want == executor.Failed {
 				wanted = 2 // it ends with the first failure
 			}
 			if n := len(l.operations("RunInVM")); n != wanted {
@@ -410,7 +410,7 @@ func TestWaitForPowerOnKeepsItsLimit(t *testing.T) {
 		var took time.Duration
 		var deaf atomic.Bool
 		_, outcome := play(t, "run:\n  - test.Wait: {duration_secs: 1}\n  - vm_group.WaitForPowerOn: {vm_group_name: A, wait_secs: 300}\n",
-			func(cfg *run.Config, _ *target.Inventory) {
+			func(cfg *executor.Config, _ *target.Inventory) {
 				inner := cfg.Runner
 				cfg.Runner = func(ctx context.Context, vm target.VM) (load.Runner, error) {
 					if !deaf.Load() {
@@ -425,14 +425,14 @@ func TestWaitForPowerOnKeepsItsLimit(t *testing.T) {
 				}
 				timeWaitForPowerOn(cfg, &deaf, &took)
 			})
-		if outcome.Ended != run.Failed || took != 5*time.Minute {
+		if outcome.Ended != executor.Failed || took != 5*time.Minute {
 			t.Errorf("the step took %v of 5 minutes: %+v", took, outcome)
 		}
 	})
 }
 
 // timeWaitForPowerOn sets deaf from the run's test.Wait until its vm_group.WaitForPowerOn has ended, and took to how long that was.
-func timeWaitForPowerOn(cfg *run.Config, deaf *atomic.Bool, took *time.Duration) {
+func timeWaitForPowerOn(cfg *executor.Config, deaf *atomic.Bool, took *time.Duration) {
 	events, began := cfg.Events, time.Time{}
 	cfg.Events = func(e interval.Event) {
 		switch {
@@ -471,7 +471,7 @@ func TestWaitForPowerOnBoundsItsListing(t *testing.T) {
 		var took time.Duration
 		var deaf atomic.Bool
 		play(t, "run:\n  - test.Wait: {duration_secs: 1}\n  - vm_group.WaitForPowerOn: {vm_group_name: A, wait_secs: 30}\n",
-			func(cfg *run.Config, _ *target.Inventory) {
+			func(cfg *executor.Config, _ *target.Inventory) {
 				cfg.Target = deafTarget{cfg.Target.(*fake.Target), &deaf}
 				timeWaitForPowerOn(cfg, &deaf, &took)
 			})

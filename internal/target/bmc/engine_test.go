@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/control"
+	"github.com/braggdev/bragg/internal/executor"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/planner"
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/step"
 	"github.com/braggdev/bragg/internal/target"
@@ -77,7 +77,7 @@ func newCluster(t *testing.T) (*cluster, *simulator, *service) {
 }
 
 // runOn runs the steps of a run phase on the cluster, and returns the outcome with the messages of events.
-func runOn(t *testing.T, c *cluster, steps string) (run.Outcome, []string) {
+func runOn(t *testing.T, c *cluster, steps string) (executor.Outcome, []string) {
 	t.Helper()
 	text := "name: power\ndisplay_name: Power\nsummary: s\ndescription: d\ntags: [test]\nestimated_runtime: 60\nvms: []\nworkloads: []\nresults: []\n" +
 		"setup:\n  - cluster.CleanUp: {}\nrun:\n" + steps
@@ -104,7 +104,7 @@ func runOn(t *testing.T, c *cluster, steps string) (run.Outcome, []string) {
 	}
 	defer journal.Close()
 	var messages []string
-	engine, err := run.New(plan, run.Config{Target: c, Journal: journal, Zero: time.Now(), Dir: runs,
+	engine, err := executor.New(plan, executor.Config{Target: c, Journal: journal, Zero: time.Now(), Dir: runs,
 		Runner:    func(context.Context, target.VM) (load.Runner, error) { return nil, fmt.Errorf("no load here") },
 		Intervals: load.SinkFunc(func(interval.Interval) {}),
 		Events:    func(e interval.Event) { messages = append(messages, e.Message) }})
@@ -131,13 +131,13 @@ func TestStepsSwitchBMCs(t *testing.T) {
 		resets []string // of the node with Redfish
 	}{
 		"one after the other": {steps: "  - nodes.PowerOff: {nodes: 0}\n  - nodes.PowerOn: {nodes: 0}\n  - nodes.Shutdown: {nodes: 1}\n  - nodes.PowerOn: {nodes: 1}\n",
-			ended: run.Completed, resets: []string{"GracefulShutdown", "On"}},
-		"both at once":  {steps: "  - nodes.PowerOff: {nodes: all}\n", ended: run.Completed, resets: []string{"ForceOff", "On"}},
-		"left off":      {steps: "  - nodes.PowerOff: {nodes: 1, wait_secs: 0}\n", ended: run.Completed, resets: []string{"ForceOff", "On"}},
-		"wrong machine": {steps: "  - nodes.PowerOff: {nodes: 1}\n", change: func(c *cluster, _ *simulator, s *service) { s.uuid = uuidDMI }, ended: run.Failed, says: "another machine"},
-		"foreign VM":    {steps: "  - nodes.PowerOff: {nodes: 1}\n", change: func(c *cluster, _ *simulator, s *service) { c.foreign = []string{"payroll"} }, ended: run.Failed, says: "payroll"},
+			ended: executor.Completed, resets: []string{"GracefulShutdown", "On"}},
+		"both at once":  {steps: "  - nodes.PowerOff: {nodes: all}\n", ended: executor.Completed, resets: []string{"ForceOff", "On"}},
+		"left off":      {steps: "  - nodes.PowerOff: {nodes: 1, wait_secs: 0}\n", ended: executor.Completed, resets: []string{"ForceOff", "On"}},
+		"wrong machine": {steps: "  - nodes.PowerOff: {nodes: 1}\n", change: func(c *cluster, _ *simulator, s *service) { s.uuid = uuidDMI }, ended: executor.Failed, says: "another machine"},
+		"foreign VM":    {steps: "  - nodes.PowerOff: {nodes: 1}\n", change: func(c *cluster, _ *simulator, s *service) { c.foreign = []string{"payroll"} }, ended: executor.Failed, says: "payroll"},
 		"off by another party": {steps: "  - nodes.PowerOff: {nodes: 1}\n", change: func(_ *cluster, sim *simulator, _ *service) { sim.write("power", "0\n") },
-			ended: run.Failed, says: "2 off at once"},
+			ended: executor.Failed, says: "2 off at once"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -1,4 +1,4 @@
-package run_test
+package executor_test
 
 import (
 	"bytes"
@@ -12,8 +12,8 @@ import (
 
 	"github.com/braggdev/bragg/internal/control"
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/executor"
 	"github.com/braggdev/bragg/internal/planner/plannertest"
-	"github.com/braggdev/bragg/internal/run"
 )
 
 // faultyFiles are files on disk whose operations fail from the n-th on, or only the n-th.
@@ -140,12 +140,12 @@ func failJournal(t *testing.T, files *faultyFiles) (reached bool) {
 	defer journal.Close()
 	outcome := l.runWith(eventful, journal, nil)
 	if !files.reached {
-		if outcome.Ended != run.Completed || len(outcome.Problems) > 0 {
+		if outcome.Ended != executor.Completed || len(outcome.Problems) > 0 {
 			t.Errorf("without a failure: %+v", outcome)
 		}
 		return false
 	}
-	if outcome.Ended == run.Completed && len(outcome.Problems) == 0 {
+	if outcome.Ended == executor.Completed && len(outcome.Problems) == 0 {
 		t.Errorf("not noticed: %+v", outcome)
 	}
 	if len(outcome.Left) > 0 {
@@ -163,7 +163,7 @@ func TestJournalCutAnywhere(t *testing.T) {
 	var path string
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, 3)
-		if outcome := l.run(longRun, nil); outcome.Ended != run.Completed {
+		if outcome := l.run(longRun, nil); outcome.Ended != executor.Completed {
 			t.Fatal(outcome)
 		}
 		path = filepath.Join(l.runs, ".control", "r1.journal")

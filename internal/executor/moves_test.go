@@ -1,4 +1,4 @@
-package run_test
+package executor_test
 
 import (
 	"context"
@@ -9,9 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/braggdev/bragg/internal/executor"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/planner/plannertest"
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/fake"
 )
@@ -20,7 +20,7 @@ import (
 func strayed(t *testing.T, steps, when, to string) (placed, reported []interval.Event) {
 	t.Helper()
 	l := newLab(t, 2)
-	engine := l.engine(plannertest.Head+plannertest.Deployed+steps, func(c *run.Config) {
+	engine := l.engine(plannertest.Head+plannertest.Deployed+steps, func(c *executor.Config) {
 		note := c.Events
 		c.Events = func(e interval.Event) {
 			if e.Kind == interval.EventStepStarted && e.Step == when {
@@ -30,7 +30,7 @@ func strayed(t *testing.T, steps, when, to string) (placed, reported []interval.
 		}
 	})
 	outcome, err := engine.Run(t.Context())
-	if err != nil || outcome.Ended != run.Completed {
+	if err != nil || outcome.Ended != executor.Completed {
 		t.Fatal(outcome, err)
 	}
 	for _, e := range l.events {
@@ -129,7 +129,7 @@ func TestMovesAfterCuts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := newLab(t, 3)
-				engine := l.engine(plannertest.Head+plannertest.Deployed+"run:\n"+c.steps, func(cfg *run.Config) {
+				engine := l.engine(plannertest.Head+plannertest.Deployed+"run:\n"+c.steps, func(cfg *executor.Config) {
 					note := cfg.Events
 					cfg.Events = func(e interval.Event) {
 						if move, ok := c.moves[e.Step]; ok && e.Kind == interval.EventStepEnded {
@@ -138,7 +138,7 @@ func TestMovesAfterCuts(t *testing.T) {
 						note(e)
 					}
 				})
-				if outcome, err := engine.Run(t.Context()); err != nil || outcome.Ended != run.Completed {
+				if outcome, err := engine.Run(t.Context()); err != nil || outcome.Ended != executor.Completed {
 					t.Fatal(outcome, err)
 				}
 				if got := moved(t, l.events); !slices.Equal(got, c.want) {
@@ -179,7 +179,7 @@ func TestMoveAfterRefusedCut(t *testing.T) {
 			}
 			return nil
 		})
-		engine := l.engine(plannertest.Head+plannertest.Deployed+"run:\n  - nodes.PowerOff: {nodes: 0}\n", func(c *run.Config) {
+		engine := l.engine(plannertest.Head+plannertest.Deployed+"run:\n  - nodes.PowerOff: {nodes: 0}\n", func(c *executor.Config) {
 			note := c.Events
 			c.Events = func(e interval.Event) {
 				if e.Step == "nodes.PowerOff" && e.Kind == interval.EventStepEnded {
@@ -188,7 +188,7 @@ func TestMoveAfterRefusedCut(t *testing.T) {
 				note(e)
 			}
 		})
-		if outcome, err := engine.Run(t.Context()); err != nil || outcome.Ended != run.Failed {
+		if outcome, err := engine.Run(t.Context()); err != nil || outcome.Ended != executor.Failed {
 			t.Fatal(outcome, err)
 		}
 		if got := moved(t, l.events); !slices.Equal(got, []string{"Workers-0001 node-1 node-2 unknown"}) {
@@ -202,8 +202,8 @@ func TestFailedMigrationIsNoStray(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, 2)
 		engine := l.engine(plannertest.Head+plannertest.Deployed+"run:\n  - vm_group.MigrateGroup: {vm_group_name: Workers, from_node: 0, to_node: 1}\n",
-			func(c *run.Config) { c.Target = lyingMover{l.fake} })
-		if outcome, err := engine.Run(t.Context()); err != nil || outcome.Ended != run.Failed {
+			func(c *executor.Config) { c.Target = lyingMover{l.fake} })
+		if outcome, err := engine.Run(t.Context()); err != nil || outcome.Ended != executor.Failed {
 			t.Fatal(outcome, err)
 		}
 		if slices.ContainsFunc(l.events, func(e interval.Event) bool { return e.Unasked }) {

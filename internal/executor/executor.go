@@ -1,4 +1,4 @@
-// Package run is the engine: it executes a plan, emits events, and cleans up.
+// Package executor executes a plan, emits events, and cleans up. Its main type is Engine.
 //
 // It does not depend on concrete steps, providers or generators: it receives a plan with bound steps, a target.Target and a way
 // to reach the VMs. It draws no charts and stores no results; events and intervals go to callbacks of the caller.
@@ -14,4 +14,4 @@
 //	loads.go, starts.go, notes.go  interfaces of a running step, in addition to the fleet
 //	undo.go, cleaner.go, teardown.go  undo of the changes in a journal, also after a kill
 //	failpoint.go                 named places where tests inject failures
-package run
+package executor

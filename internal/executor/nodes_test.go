@@ -1,11 +1,11 @@
-package run_test
+package executor_test
 
 import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/braggdev/bragg/internal/executor"
 	"github.com/braggdev/bragg/internal/planner/plannertest"
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target/fake"
 )
 
@@ -29,8 +29,8 @@ func TestNodesOffAreDeclared(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			l := newLab(t, 3)
 			tgt := &limited{Target: l.fake}
-			outcome := l.run(text, func(c *run.Config) { c.Target = tgt })
-			if len(tgt.reported) != 1 || tgt.reported[0] != want || outcome.Ended != run.Completed {
+			outcome := l.run(text, func(c *executor.Config) { c.Target = tgt })
+			if len(tgt.reported) != 1 || tgt.reported[0] != want || outcome.Ended != executor.Completed {
 				t.Errorf("reported %v, want %d; %+v\n%s", tgt.reported, want, outcome, text)
 			}
 		})

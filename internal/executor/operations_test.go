@@ -1,4 +1,4 @@
-package run_test
+package executor_test
 
 import (
 	"context"
@@ -10,10 +10,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/braggdev/bragg/internal/executor"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/planner/plannertest"
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/fake"
 )
@@ -50,7 +50,7 @@ func (l *lab) pairs() map[string][]time.Duration {
 func TestOperationsHaveBeginAndEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, 3)
-		if outcome := l.run(eventful, nil); outcome.Ended != run.Completed {
+		if outcome := l.run(eventful, nil); outcome.Ended != executor.Completed {
 			t.Fatalf("outcome %+v", outcome)
 		}
 		took := l.pairs()
@@ -70,7 +70,7 @@ func TestBootsAreTimedOneByOne(t *testing.T) {
 		l := newLab(t, 3)
 		began := time.Now()
 		boots := map[string]time.Duration{"Workers-0001": 90 * time.Second, "Workers-0002": 3 * time.Second, "Workers-0003": 20 * time.Second}
-		slow := func(cfg *run.Config) {
+		slow := func(cfg *executor.Config) {
 			cfg.Runner = func(ctx context.Context, vm target.VM) (load.Runner, error) {
 				if vm.Name == "Workers-0001" {
 					time.Sleep(time.Until(began.Add(boots[vm.Name]))) // as a connection that is not answered
@@ -81,7 +81,7 @@ func TestBootsAreTimedOneByOne(t *testing.T) {
 				return l.runner(ctx, vm)
 			}
 		}
-		if outcome := l.run(plannertest.Head+plannertest.Deployed+"run:\n  - test.Wait: {duration_secs: 1}\n", slow); outcome.Ended != run.Completed {
+		if outcome := l.run(plannertest.Head+plannertest.Deployed+"run:\n  - test.Wait: {duration_secs: 1}\n", slow); outcome.Ended != executor.Completed {
 			t.Fatalf("outcome %+v", outcome)
 		}
 		took := l.pairs()
@@ -107,7 +107,7 @@ func TestAnswersNobodyAskedFor(t *testing.T) {
   - test.Wait: {duration_secs: 60}
   - workload.Start: {workload_name: Load, runtime_secs: 5}
 `, nil)
-		if outcome.Ended != run.Completed {
+		if outcome.Ended != executor.Completed {
 			t.Fatalf("outcome %+v", outcome)
 		}
 		said := ""
@@ -137,7 +137,7 @@ func TestVMsThatTheRunKeptOff(t *testing.T) {
   - test.Wait: {duration_secs: 120}
   - vm_group.PowerOn: {vm_group_name: Workers}
 `, nil)
-		if outcome.Ended != run.Completed {
+		if outcome.Ended != executor.Completed {
 			t.Fatalf("outcome %+v", outcome)
 		}
 		ended := 0
@@ -172,7 +172,7 @@ func (t telling) PowerOffNode(ctx context.Context, nodeID string) error {
 func TestHangingUpForgetsNoRecovery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, 1)
-		slow := func(cfg *run.Config) {
+		slow := func(cfg *executor.Config) {
 			cfg.Target = telling{l.fake}
 			var called atomic.Bool
 			cfg.Gone = func(target.VM) {
@@ -187,7 +187,7 @@ func TestHangingUpForgetsNoRecovery(t *testing.T) {
   - vm_group.PowerOn: {vm_group_name: Workers}
   - vm_group.WaitForPowerOn: {vm_group_name: Workers}
 `, slow)
-		if outcome.Ended != run.Completed {
+		if outcome.Ended != executor.Completed {
 			t.Fatalf("outcome %+v", outcome)
 		}
 		took := l.pairs()

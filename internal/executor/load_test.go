@@ -1,4 +1,4 @@
-package run_test
+package executor_test
 
 import (
 	"context"
@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/control"
+	"github.com/braggdev/bragg/internal/executor"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/planner/plannertest"
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/verb"
 )
@@ -27,7 +27,7 @@ func TestStaggerSpreadsOverGaps(t *testing.T) {
   - workload.Start: {workload_name: Load, runtime_secs: 100, stagger_secs: 30, async: True}
   - test.Wait: {duration_secs: 200}
 `, nil)
-		if outcome.Ended != run.Completed {
+		if outcome.Ended != executor.Completed {
 			t.Fatal(outcome)
 		}
 		first := l.began[0]
@@ -64,7 +64,7 @@ func TestPrefillIsBoundedAndSharesItsDepth(t *testing.T) {
 run:
   - test.Wait: {duration_secs: 1}
 `, nil)
-		if outcome.Ended != run.Completed {
+		if outcome.Ended != executor.Completed {
 			t.Fatal(outcome)
 		}
 		if l.peak != 8 || len(l.loads) != 20 {
@@ -122,7 +122,7 @@ func TestLossByOurOwnHandIsExpected(t *testing.T) {
   - `+cut+`
   - workload.Wait: {workload_name: Load}
 `, nil)
-				if outcome.Ended != run.Completed || len(outcome.Problems) > 0 || len(outcome.Left) > 0 {
+				if outcome.Ended != executor.Completed || len(outcome.Problems) > 0 || len(outcome.Left) > 0 {
 					t.Errorf("outcome %+v", outcome)
 				}
 				if !slices.ContainsFunc(l.messages(interval.EventAnnotation), func(m string) bool {
@@ -156,7 +156,7 @@ func TestForeignLossFailsTheStep(t *testing.T) {
 		began := time.Now()
 		outcome, _ := engine.Run(t.Context())
 		want := `workload.Start: run workload "Load" on 1 of 2 VMs (Workers-0002): run Load: agent lost`
-		if outcome.Ended != run.Failed || outcome.Reason != want {
+		if outcome.Ended != executor.Failed || outcome.Reason != want {
 			t.Errorf("ended %s because of %q, want %q", outcome.Ended, outcome.Reason, want)
 		}
 		if took := time.Since(began); took < 60*time.Second || took > 70*time.Second {
@@ -177,7 +177,7 @@ func TestTotalFailureEndsThePhase(t *testing.T) {
   - test.Wait: {duration_secs: 1000}
   - workload.Wait: {workload_name: Load}
 `, nil)
-		if outcome.Ended != run.Failed || !strings.Contains(outcome.Reason, "on 2 of 2 VMs") {
+		if outcome.Ended != executor.Failed || !strings.Contains(outcome.Reason, "on 2 of 2 VMs") {
 			t.Errorf("outcome %+v", outcome)
 		}
 		if took := time.Since(began); took > 20*time.Second {
@@ -203,11 +203,11 @@ func TestWaitTimesOut(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := newLab(t, 2)
-				engine := l.engine(plannertest.Head+plannertest.Deployed+"run:\n  - "+c.steps+"\n", func(cfg *run.Config) {
+				engine := l.engine(plannertest.Head+plannertest.Deployed+"run:\n  - "+c.steps+"\n", func(cfg *executor.Config) {
 					cfg.Runner = endless(l)
 				})
 				outcome, _ := engine.Run(t.Context())
-				if outcome.Ended != run.Failed || !strings.Contains(outcome.Reason, "has not ended in time") {
+				if outcome.Ended != executor.Failed || !strings.Contains(outcome.Reason, "has not ended in time") {
 					t.Fatalf("outcome %+v", outcome)
 				}
 				if got := failedAfter(l); got != c.want {
@@ -262,7 +262,7 @@ func TestStopEndsALoad(t *testing.T) {
   - workload.Stop: {workload_name: Load}
   - test.Wait: {duration_secs: 1}
 `, nil)
-		if outcome.Ended != run.Completed || len(outcome.Problems) > 0 {
+		if outcome.Ended != executor.Completed || len(outcome.Problems) > 0 {
 			t.Errorf("outcome %+v", outcome)
 		}
 		if took := time.Since(began); took < 14*time.Second || took > 20*time.Second {
@@ -278,7 +278,7 @@ func TestStartNeedsAllVMs(t *testing.T) {
   - nodes.PowerOff: {nodes: 1}
   - workload.Start: {workload_name: Load, runtime_secs: 10}
 `, nil)
-		if outcome.Ended != run.Failed || !strings.Contains(outcome.Reason, `start workload "Load" on 1 of 3 VMs (Workers-0002)`) {
+		if outcome.Ended != executor.Failed || !strings.Contains(outcome.Reason, `start workload "Load" on 1 of 3 VMs (Workers-0002)`) {
 			t.Errorf("outcome %+v", outcome)
 		}
 		if len(l.loads) > 0 {

@@ -1,4 +1,4 @@
-package run_test
+package executor_test
 
 import (
 	"context"
@@ -13,11 +13,11 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/braggdev/bragg/internal/control"
+	"github.com/braggdev/bragg/internal/executor"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/planner/plannertest"
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/fake"
@@ -79,24 +79,24 @@ func (l *lab) journal(files control.Files, failpoint func(string) error) (*contr
 }
 
 // engine prepares a run of the scenario in text.
-func (l *lab) engine(text string, change func(*run.Config)) *run.Engine {
+func (l *lab) engine(text string, change func(*executor.Config)) *executor.Engine {
 	l.t.Helper()
 	return l.engineOf(l.plan(plannertest.Load(l.t, text), planner.Options{Seed: 7}), change)
 }
 
-func (l *lab) engineOf(plan *planner.Plan, change func(*run.Config)) *run.Engine {
+func (l *lab) engineOf(plan *planner.Plan, change func(*executor.Config)) *executor.Engine {
 	l.t.Helper()
 	journal, err := l.journal(nil, nil)
 	if err != nil {
 		l.t.Fatal(err)
 	}
 	l.t.Cleanup(func() { _ = journal.Close() })
-	cfg := run.Config{Target: l.fake, Journal: journal, Runner: l.runner, Zero: time.Now(), Events: l.event,
+	cfg := executor.Config{Target: l.fake, Journal: journal, Runner: l.runner, Zero: time.Now(), Events: l.event,
 		Intervals: load.SinkFunc(func(interval.Interval) {}), Dir: l.runs}
 	if change != nil {
 		change(&cfg)
 	}
-	engine, err := run.New(plan, cfg)
+	engine, err := executor.New(plan, cfg)
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func (l *lab) engineOf(plan *planner.Plan, change func(*run.Config)) *run.Engine
 }
 
 // run executes the scenario in text to its end.
-func (l *lab) run(text string, change func(*run.Config)) run.Outcome {
+func (l *lab) run(text string, change func(*executor.Config)) executor.Outcome {
 	l.t.Helper()
 	outcome, err := l.engine(text, change).Run(l.t.Context())
 	if err != nil {

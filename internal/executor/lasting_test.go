@@ -1,4 +1,4 @@
-package run_test
+package executor_test
 
 import (
 	"context"
@@ -11,11 +11,11 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/braggdev/bragg/internal/executor"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/planner/plannertest"
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/verb"
 )
@@ -35,7 +35,7 @@ func (s *slowStep) Run(ctx context.Context, _ *verb.Env) error {
 }
 
 // rehearse compiles and runs a scenario with slow steps as a rehearsal of that length.
-func (l *lab) rehearse(text string, length time.Duration) (*planner.Plan, run.Outcome) {
+func (l *lab) rehearse(text string, length time.Duration) (*planner.Plan, executor.Outcome) {
 	l.t.Helper()
 	inventory, err := l.fake.Inventory(l.t.Context())
 	if err != nil {
@@ -125,7 +125,7 @@ func TestLoadsLastOverSlowSteps(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := newLab(t, 2)
 				plan, outcome := l.rehearse(plannertest.Head+plannertest.Deployed+"run:\n"+c.steps, time.Duration(c.asked)*time.Second)
-				if outcome.Ended != run.Completed || len(outcome.Problems) > 0 {
+				if outcome.Ended != executor.Completed || len(outcome.Problems) > 0 {
 					t.Fatal(outcome)
 				}
 				lasts := ""
@@ -237,7 +237,7 @@ func TestLastingHolds(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			l := newLab(t, 1)
 			_, outcome := l.rehearse(plannertest.Head+plannertest.Deployed+"run:\n"+m.text, asked)
-			if outcome.Ended != run.Completed || len(outcome.Problems) > 0 {
+			if outcome.Ended != executor.Completed || len(outcome.Problems) > 0 {
 				wrong = append(wrong, fmt.Sprint(outcome))
 				return
 			}

@@ -1,4 +1,4 @@
-package run_test
+package executor_test
 
 import (
 	"fmt"

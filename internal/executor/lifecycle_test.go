@@ -1,4 +1,4 @@
-package run_test
+package executor_test
 
 import (
 	"context"
@@ -15,11 +15,11 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/control"
+	"github.com/braggdev/bragg/internal/executor"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/planner/plannertest"
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/fake"
 )
@@ -49,7 +49,7 @@ func TestEventfulRunLeavesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, 3)
 		outcome := l.run(eventful, nil)
-		if outcome.Ended != run.Completed || len(outcome.Problems) > 0 || len(outcome.Left) > 0 {
+		if outcome.Ended != executor.Completed || len(outcome.Problems) > 0 || len(outcome.Left) > 0 {
 			t.Errorf("outcome %+v", outcome)
 		}
 		l.mustBeClean()
@@ -68,9 +68,9 @@ func TestEventfulRunLeavesNothing(t *testing.T) {
 }
 
 // after cancels or fails a run once it has come to an event.
-func after(l *lab, kind interval.EventKind, step string, act func()) func(*run.Config) {
+func after(l *lab, kind interval.EventKind, step string, act func()) func(*executor.Config) {
 	var once sync.Once
-	return func(cfg *run.Config) {
+	return func(cfg *executor.Config) {
 		cfg.Events = func(e interval.Event) {
 			l.event(e)
 			if e.Kind == kind && e.Step == step {
@@ -96,12 +96,12 @@ func TestFirstStopUndoes(t *testing.T) {
 				l := newLab(t, 2)
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				var engine *run.Engine
+				var engine *executor.Engine
 				engine = l.engine(longRun, after(l, interval.EventStepStarted, "test.Wait", func() {
 					switch how {
 					case "stop":
-						engine.Stop(run.StopAndUndo)
-						engine.Stop(run.StopAndUndo) // twice the same is once
+						engine.Stop(executor.StopAndUndo)
+						engine.Stop(executor.StopAndUndo) // twice the same is once
 					case "context":
 						cancel()
 					case "guard":
@@ -110,8 +110,8 @@ func TestFirstStopUndoes(t *testing.T) {
 				}))
 				began := time.Now()
 				outcome, err := engine.Run(ctx)
-				want := map[string][2]string{"stop": {run.Interrupted, "stopped by the user"},
-					"context": {run.Interrupted, "stopped by the user"}, "guard": {run.Failed, "space ran out: 1 MiB left"}}[how]
+				want := map[string][2]string{"stop": {executor.Interrupted, "stopped by the user"},
+					"context": {executor.Interrupted, "stopped by the user"}, "guard": {executor.Failed, "space ran out: 1 MiB left"}}[how]
 				if err != nil || outcome.Ended != want[0] || outcome.Reason != want[1] || len(outcome.Left) > 0 || len(outcome.Problems) > 0 {
 					t.Errorf("outcome %+v, %v", outcome, err)
 				}
@@ -134,18 +134,18 @@ func TestFirstStopUndoes(t *testing.T) {
 func TestSecondStopLeavesTheRestInTheJournal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, 2)
-		var engine *run.Engine
-		engine = l.engine(longRun, func(cfg *run.Config) {
+		var engine *executor.Engine
+		engine = l.engine(longRun, func(cfg *executor.Config) {
 			cfg.Events = func(e interval.Event) {
 				l.event(e)
 				if e.Kind == interval.EventStepStarted && e.Step == "test.Wait" {
 					// Once in the run phase, once in teardown.
-					engine.Stop(map[string]run.StopLevel{"run": run.StopAndUndo, "teardown": run.StopOnly}[e.Phase])
+					engine.Stop(map[string]executor.StopLevel{"run": executor.StopAndUndo, "teardown": executor.StopOnly}[e.Phase])
 				}
 			}
 		})
 		outcome, err := engine.Run(t.Context())
-		if err != nil || outcome.Ended != run.Interrupted || len(outcome.Left) != 1 || outcome.Left[0].Kind != control.ThingVMs {
+		if err != nil || outcome.Ended != executor.Interrupted || len(outcome.Left) != 1 || outcome.Left[0].Kind != control.ThingVMs {
 			t.Fatalf("outcome %+v, %v", outcome, err)
 		}
 		if why := l.stepErrors("test.Wait"); !slices.Equal(why, []string{"canceled: stopped by the user", "canceled: cleanup skipped by the user"}) {
@@ -162,7 +162,7 @@ func TestSecondStopLeavesTheRestInTheJournal(t *testing.T) {
 // clean undoes run "r1" from its journal, and demands that nothing is left and a second time does nothing.
 func (l *lab) clean() {
 	l.t.Helper()
-	c := run.Cleaner{Runs: l.runs, Target: l.fake, Catalog: plannertest.Catalog()}
+	c := executor.Cleaner{Runs: l.runs, Target: l.fake, Catalog: plannertest.Catalog()}
 	if err := c.Undo(context.Background(), "r1"); err != nil {
 		l.t.Errorf("clean: %v", err)
 	}
@@ -187,7 +187,7 @@ func TestHangingLoadIsLeftBehind(t *testing.T) {
   - workload.Start: {workload_name: Load, runtime_secs: 100000, async: True}
   - test.Wait: {duration_secs: 1}
 `, nil)
-		if outcome.Ended != run.Completed || len(outcome.Problems) != 1 || len(outcome.Left) > 0 {
+		if outcome.Ended != executor.Completed || len(outcome.Problems) != 1 || len(outcome.Left) > 0 {
 			t.Errorf("outcome %+v", outcome)
 		}
 		l.mustBeClean()
@@ -199,7 +199,7 @@ func TestPanicInAStepIsAFailureAndUndone(t *testing.T) {
 		l := newLab(t, 2)
 		outcome := l.run(plannertest.Head+plannertest.Deployed+`run:
   - test.Wait: {duration_secs: 1}
-`, func(cfg *run.Config) {
+`, func(cfg *executor.Config) {
 			cfg.Failpoint = func(name string) error {
 				if name == "step.after" && len(l.operations("PowerOnVMs")) > 0 {
 					panic("a defect")
@@ -207,7 +207,7 @@ func TestPanicInAStepIsAFailureAndUndone(t *testing.T) {
 				return nil
 			}
 		})
-		if outcome.Ended != run.Failed || !strings.Contains(outcome.Reason, "defect in step vm_group.PowerOn: a defect") {
+		if outcome.Ended != executor.Failed || !strings.Contains(outcome.Reason, "defect in step vm_group.PowerOn: a defect") {
 			t.Errorf("outcome %+v", outcome)
 		}
 		l.mustBeClean()
@@ -222,7 +222,7 @@ func TestRefusalIsTold(t *testing.T) {
 	}{"refused": {target.PowerForbidden("node-1"), true}, "failed": {errors.New("out of order"), false}} {
 		synctest.Test(t, func(t *testing.T) {
 			l := newLab(t, 2)
-			outcome := l.run(plannertest.Head+plannertest.Deployed+"run:\n  - test.Wait: {duration_secs: 1}\n", func(cfg *run.Config) {
+			outcome := l.run(plannertest.Head+plannertest.Deployed+"run:\n  - test.Wait: {duration_secs: 1}\n", func(cfg *executor.Config) {
 				cfg.Failpoint = func(point string) error {
 					if point == "step.after" && len(l.operations("PowerOnVMs")) > 0 {
 						return c.err
@@ -230,7 +230,7 @@ func TestRefusalIsTold(t *testing.T) {
 					return nil
 				}
 			})
-			if outcome.Ended != run.Failed || outcome.Refused != c.want {
+			if outcome.Ended != executor.Failed || outcome.Refused != c.want {
 				t.Errorf("%s: outcome %+v", name, outcome)
 			}
 			l.mustBeClean()
@@ -244,15 +244,15 @@ func TestFailpoints(t *testing.T) {
 		t.Skip("long")
 	}
 	counts := passes(t)
-	known := slices.DeleteFunc(run.Failpoints(), func(name string) bool {
+	known := slices.DeleteFunc(executor.Failpoints(), func(name string) bool {
 		area, _, _ := strings.Cut(name, ".")
 		return slices.Contains([]string{"recover", "lease", "controller"}, area) // no part of an engine's run
 	})
 	if visited := slices.Sorted(maps.Keys(counts)); !slices.Equal(visited, slices.Sorted(slices.Values(known))) {
 		t.Fatalf("a run passes %q, the list has %q", visited, known)
 	}
-	if len(run.Failpoints()) < 30 {
-		t.Fatalf("only %d failpoints", len(run.Failpoints()))
+	if len(executor.Failpoints()) < 30 {
+		t.Fatalf("only %d failpoints", len(executor.Failpoints()))
 	}
 	for _, name := range known {
 		for pass := 1; pass <= min(counts[name], 3); pass++ {
@@ -286,9 +286,9 @@ func passes(t *testing.T) map[string]int {
 }
 
 // runWith runs a scenario with a journal of the caller's.
-func (l *lab) runWith(text string, journal *control.Journal, failpoint func(string) error) run.Outcome {
+func (l *lab) runWith(text string, journal *control.Journal, failpoint func(string) error) executor.Outcome {
 	l.t.Helper()
-	engine, err := run.New(l.plan(plannertest.Load(l.t, text), planner.Options{Seed: 7}), run.Config{Target: l.fake, Journal: journal,
+	engine, err := executor.New(l.plan(plannertest.Load(l.t, text), planner.Options{Seed: 7}), executor.Config{Target: l.fake, Journal: journal,
 		Runner: l.runner, Zero: time.Now(), Events: l.event, Intervals: discard{}, Failpoint: failpoint})
 	if err != nil {
 		l.t.Fatal(err)
@@ -338,7 +338,7 @@ func failAt(t *testing.T, name string, pass int) {
 	}
 	defer journal.Close()
 	outcome := l.runWith(eventful, journal, failpoint)
-	if !strings.HasPrefix(name, "run.end") && outcome.Ended == run.Completed && len(outcome.Problems) == 0 &&
+	if !strings.HasPrefix(name, "run.end") && outcome.Ended == executor.Completed && len(outcome.Problems) == 0 &&
 		name != "load.reach" && name != "phase.teardown" {
 		t.Errorf("not noticed: %+v", outcome)
 	}
@@ -418,7 +418,7 @@ func TestCleanFailsAndGoesOn(t *testing.T) {
 					}
 					return nil
 				}
-				c := run.Cleaner{Runs: l.runs, Target: l.fake, Catalog: plannertest.Catalog(), Failpoint: fail}
+				c := executor.Cleaner{Runs: l.runs, Target: l.fake, Catalog: plannertest.Catalog(), Failpoint: fail}
 				if err := c.Undo(t.Context(), "r1"); !errors.Is(err, errInjected) {
 					if name != "node.power-on" && name != "node.powered-on" || err != nil {
 						t.Errorf("undo: %v", err)

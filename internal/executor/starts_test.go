@@ -1,4 +1,4 @@
-package run_test
+package executor_test
 
 import (
 	"context"
@@ -10,11 +10,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/braggdev/bragg/internal/executor"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/planner/plannertest"
-	"github.com/braggdev/bragg/internal/run"
 	"github.com/braggdev/bragg/internal/target"
 )
 
@@ -90,7 +90,7 @@ func (h patientHeld) Run(ctx context.Context, at time.Time) error {
 	return nil
 }
 
-func (p *patientRunner) in(cfg *run.Config) {
+func (p *patientRunner) in(cfg *executor.Config) {
 	p.zero = cfg.Zero
 	cfg.Runner = func(_ context.Context, vm target.VM) (load.Runner, error) { return patientVM{p, vm}, nil }
 }
@@ -103,7 +103,7 @@ const startOnce = `run:
 func TestLoadStartsTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, p := newLab(t, 4), &patientRunner{late: func(ordinal int) time.Duration { return time.Duration(ordinal) * 5 * time.Millisecond }}
-		if outcome := l.run(plannertest.Head+plannertest.Deployed+startOnce, p.in); outcome.Ended != run.Completed {
+		if outcome := l.run(plannertest.Head+plannertest.Deployed+startOnce, p.in); outcome.Ended != executor.Completed {
 			t.Fatal(outcome)
 		}
 		if len(p.started) != 4 {
@@ -143,7 +143,7 @@ func TestVMThatCannotPrepare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, p := newLab(t, 3), &patientRunner{fail: "Workers-0002"}
 		outcome := l.run(plannertest.Head+plannertest.Deployed+startOnce, p.in)
-		if outcome.Ended != run.Failed || len(p.started) != 2 || !p.started[0].Equal(p.started[1]) {
+		if outcome.Ended != executor.Failed || len(p.started) != 2 || !p.started[0].Equal(p.started[1]) {
 			t.Errorf("%+v, %d VMs started", outcome, len(p.started))
 		}
 		if reported := l.messages(interval.EventDisturbance); len(reported) != 1 || !strings.Contains(reported[0], "Workers-0002") {
@@ -177,10 +177,10 @@ func TestStopBeforeTheStart(t *testing.T) {
 					if tt.started > 0 {
 						time.Sleep(40 * time.Second)
 					}
-					e.Stop(run.StopAndUndo)
+					e.Stop(executor.StopAndUndo)
 				}()
 				outcome, err := e.Run(t.Context())
-				if err != nil || outcome.Ended != run.Interrupted {
+				if err != nil || outcome.Ended != executor.Interrupted {
 					t.Fatal(outcome, err)
 				}
 				if p.discarded != tt.discarded || len(p.started) != tt.started {
@@ -208,7 +208,7 @@ func TestWhoeverIsSwitchedOffIsTold(t *testing.T) {
 				l := newLab(t, 2)
 				var mu sync.Mutex
 				var gone []string
-				l.run(plannertest.Head+plannertest.Deployed+"run:\n  - "+tt.cut+"\n  - test.Wait: {duration_secs: 1}\n", func(cfg *run.Config) {
+				l.run(plannertest.Head+plannertest.Deployed+"run:\n  - "+tt.cut+"\n  - test.Wait: {duration_secs: 1}\n", func(cfg *executor.Config) {
 					cfg.Gone = func(vm target.VM) {
 						mu.Lock()
 						defer mu.Unlock()
@@ -249,7 +249,7 @@ func TestStaggerAsXRay(t *testing.T) {
   - test.Wait: {duration_secs: 1}
   - workload.Wait: {workload_name: Load}
 `), planner.Options{Seed: 7})
-			if outcome, err := l.engineOf(plan, p.in).Run(t.Context()); err != nil || outcome.Ended != run.Completed {
+			if outcome, err := l.engineOf(plan, p.in).Run(t.Context()); err != nil || outcome.Ended != executor.Completed {
 				t.Fatal(outcome, err)
 			}
 			slices.SortFunc(p.started, time.Time.Compare)

@@ -1,4 +1,4 @@
-package run
+package executor
 
 // Failpoints lists the names that a run passes, in about the order in which it passes them. Not every run passes all.
 func Failpoints() []string {

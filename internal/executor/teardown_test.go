@@ -1,4 +1,4 @@
-package run_test
+package executor_test
 
 import (
 	"encoding/json"
@@ -7,9 +7,9 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/braggdev/bragg/internal/executor"
 	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/planner/plannertest"
-	"github.com/braggdev/bragg/internal/run"
 )
 
 const ownTeardown = plannertest.Head + plannertest.Deployed + `run:
@@ -55,7 +55,7 @@ func TestTeardownAfterDeath(t *testing.T) {
 		l.runDying(ownTeardown, nth("node.powered-off", 1))
 		before := len(l.fake.Operations())
 		var said []string
-		c := run.Cleaner{Runs: l.runs, Target: l.fake, Catalog: plannertest.Catalog(), Plan: l.recorded(ownTeardown),
+		c := executor.Cleaner{Runs: l.runs, Target: l.fake, Catalog: plannertest.Catalog(), Plan: l.recorded(ownTeardown),
 			Say: func(text string) { said = append(said, text) }}
 		if err := c.Undo(t.Context(), "r1"); err != nil {
 			t.Fatal(err)
@@ -90,7 +90,7 @@ func TestTeardownHappensOnce(t *testing.T) {
 				l := newLab(t, 2)
 				l.runDying(ownTeardown, nth("node.powered-off", 1))
 				var said []string
-				c := run.Cleaner{Runs: l.runs, Target: l.fake, Catalog: plannertest.Catalog(), Plan: l.recorded(ownTeardown),
+				c := executor.Cleaner{Runs: l.runs, Target: l.fake, Catalog: plannertest.Catalog(), Plan: l.recorded(ownTeardown),
 					Say: func(text string) { said = append(said, text) }, Failpoint: nth(point, 1)}
 				if err := c.Undo(t.Context(), "r1"); err == nil {
 					t.Fatal("undoing should have failed")
@@ -112,7 +112,7 @@ func TestTeardownHappensOnce(t *testing.T) {
 			short := strings.Replace(ownTeardown, "duration_secs: 1000", "duration_secs: 1", 1)
 			l.runDying(short, nth("undo.vms", 1))
 			var said []string
-			c := run.Cleaner{Runs: l.runs, Target: l.fake, Catalog: plannertest.Catalog(), Plan: l.recorded(short),
+			c := executor.Cleaner{Runs: l.runs, Target: l.fake, Catalog: plannertest.Catalog(), Plan: l.recorded(short),
 				Say: func(text string) { said = append(said, text) }}
 			if err := c.Undo(t.Context(), "r1"); err != nil {
 				t.Fatal(err)
