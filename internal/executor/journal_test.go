@@ -127,12 +127,12 @@ func TestEveryJournalFailure(t *testing.T) {
 
 func failJournal(t *testing.T, files *faultyFiles) (reached bool) {
 	l := newLab(t, 3)
-	journal, err := l.journal(files, nil)
+	journal, err := l.Journal(files, nil)
 	if err != nil {
-		if left, err := control.Recover(l.runs); err != nil || len(left) > 0 {
+		if left, err := control.Recover(l.Runs); err != nil || len(left) > 0 {
 			t.Errorf("a journal that was not created leaves %v (%v)", left, err)
 		}
-		if entries, _ := os.ReadDir(filepath.Join(l.runs, ".control")); len(entries) != 1 {
+		if entries, _ := os.ReadDir(filepath.Join(l.Runs, ".control")); len(entries) != 1 {
 			t.Errorf("files are left: %v", entries)
 		}
 		return true
@@ -151,7 +151,7 @@ func failJournal(t *testing.T, files *faultyFiles) (reached bool) {
 	if len(outcome.Left) > 0 {
 		t.Errorf("left %v", outcome.Left)
 	}
-	l.mustBeClean()
+	l.MustBeClean()
 	l.clean()
 	return true
 }
@@ -166,7 +166,7 @@ func TestJournalCutAnywhere(t *testing.T) {
 		if outcome := l.run(longRun, nil); outcome.Ended != executor.Completed {
 			t.Fatal(outcome)
 		}
-		path = filepath.Join(l.runs, ".control", "r1.journal")
+		path = filepath.Join(l.Runs, ".control", "r1.journal")
 		data, _ = os.ReadFile(path)
 	})
 	runs := t.TempDir()
@@ -208,7 +208,7 @@ func TestJournalDamage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, 2)
 		l.run(plannertest.Head+plannertest.Deployed+"run:\n  - test.Wait: {duration_secs: 1}\n", nil)
-		path := filepath.Join(l.runs, ".control", "r1.journal")
+		path := filepath.Join(l.Runs, ".control", "r1.journal")
 		data, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
@@ -220,7 +220,7 @@ func TestJournalDamage(t *testing.T) {
 			if err := os.WriteFile(path, damaged, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			left, err := control.RecoverRun(l.runs, "r1")
+			left, err := control.RecoverRun(l.Runs, "r1")
 			if err != nil || left.Ended {
 				t.Fatalf("byte %d damaged: %+v, %v", i, left, err)
 			}
@@ -233,13 +233,13 @@ func TestJournalsAreKept(t *testing.T) {
 		l := newLab(t, 2)
 		l.runDying(longRun, nth("load.started", 1))
 		var refused *diag.Error
-		if err := control.RemoveJournal(l.runs, "r1"); !errors.As(err, &refused) || refused.ExitCode() != diag.ExitRefused {
+		if err := control.RemoveJournal(l.Runs, "r1"); !errors.As(err, &refused) || refused.ExitCode() != diag.ExitRefused {
 			t.Errorf("remove the journal of a run that left something: %v", err)
 		}
-		if _, err := l.journal(nil, nil); err == nil {
+		if _, err := l.Journal(nil, nil); err == nil {
 			t.Error("a second journal of the same run replaced the first")
 		}
-		if _, err := control.RecoverRun(l.runs, "../r1"); err == nil {
+		if _, err := control.RecoverRun(l.Runs, "../r1"); err == nil {
 			t.Error("a run id with a path was read")
 		}
 		l.clean()

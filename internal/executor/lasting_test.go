@@ -36,23 +36,11 @@ func (s *slowStep) Run(ctx context.Context, _ *verb.Env) error {
 
 // rehearse compiles and runs a scenario with slow steps as a rehearsal of that length.
 func (l *lab) rehearse(text string, length time.Duration) (*planner.Plan, executor.Outcome) {
-	l.t.Helper()
-	inventory, err := l.fake.Inventory(l.t.Context())
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	with := plannertest.Catalog()
-	with.Steps = append(slices.Clone(with.Steps), verb.Kind{Name: "lab.Slow", Needs: []target.Capability{target.CapVMPower},
+	l.T.Helper()
+	l.Catalog.Steps = append(l.Catalog.Steps, verb.Kind{Name: "lab.Slow", Needs: []target.Capability{target.CapVMPower},
 		New: func() verb.Step { return new(slowStep) }})
-	plan, err := planner.Compile(plannertest.Load(l.t, text), inventory, target.Capabilities(l.fake), with, planner.Options{Rehearse: length})
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	outcome, err := l.engineOf(plan, nil).Run(l.t.Context())
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	return plan, outcome
+	plan := l.Plan(plannertest.Load(l.T, text), planner.Options{Rehearse: length})
+	return plan, l.Run(plan, nil)
 }
 
 // span is when a step or load began and ended.
@@ -61,7 +49,7 @@ type span struct{ from, to time.Duration }
 // spans returns when steps, by id, loads and the run phase began and ended.
 func (l *lab) spans() (steps map[int]span, loads map[string]span, phase span) {
 	steps, loads = map[int]span{}, map[string]span{}
-	for _, e := range l.events {
+	for _, e := range l.Events {
 		at := time.Duration(e.AtNanos)
 		load := fmt.Sprint(e.Workload, " ", e.Instance)
 		switch e.Kind {
@@ -144,7 +132,7 @@ func TestLoadsLastOverSlowSteps(t *testing.T) {
 				if took := int((phase.to - phase.from).Round(time.Second).Seconds()); took != c.run {
 					t.Errorf("the run took %d s, want %d", took, c.run)
 				}
-				reported := slices.ContainsFunc(l.messages(interval.EventLog), func(m string) bool { return strings.Contains(m, "Load extended by") })
+				reported := slices.ContainsFunc(l.Messages(interval.EventLog), func(m string) bool { return strings.Contains(m, "Load extended by") })
 				if planned := len(plan.Rehearsal.Notes) > 0; reported != (c.ends > c.asked) || planned != (c.lasts != "") && name != "floors" {
 					t.Errorf("reported: %t, notes: %q", reported, plan.Rehearsal.Notes)
 				}
@@ -191,16 +179,8 @@ func TestLoadOutlastsWaitForAnother(t *testing.T) {
 // TestPowerOffEndsLoads: a load ends when its VMs are powered off, and may be started again.
 func TestPowerOffEndsLoads(t *testing.T) {
 	l := newLab(t, 2)
-	inventory, err := l.fake.Inventory(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
 	compile := func(steps string, o planner.Options) *planner.Plan {
-		plan, err := planner.Compile(plannertest.Load(t, plannertest.Head+plannertest.Deployed+"run:\n"+steps), inventory, target.Capabilities(l.fake), plannertest.Catalog(), o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return plan
+		return l.Plan(plannertest.Load(t, plannertest.Head+plannertest.Deployed+"run:\n"+steps), o)
 	}
 	const (
 		load = "  - workload.Start: {workload_name: Load, runtime_secs: 300, async: True}\n  - test.Wait: {duration_secs: 100}\n"

@@ -18,7 +18,6 @@ import (
 	"github.com/braggdev/bragg/internal/executor"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/plan"
-	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/planner/plannertest"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/fake"
@@ -52,13 +51,13 @@ func TestEventfulRunLeavesNothing(t *testing.T) {
 		if outcome.Ended != executor.Completed || len(outcome.Problems) > 0 || len(outcome.Left) > 0 {
 			t.Errorf("outcome %+v", outcome)
 		}
-		l.mustBeClean()
-		left, err := control.Recover(l.runs)
+		l.MustBeClean()
+		left, err := control.Recover(l.Runs)
 		if err != nil || len(left) > 0 {
 			t.Errorf("journals say that %v is left (%v)", left, err)
 		}
 		// Nodes come first, whatever else is undone.
-		ops := l.operations("PowerOnNode", "Delete", "PowerOffVMs")
+		ops := l.Operations("PowerOnNode", "Delete", "PowerOffVMs")
 		last := slices.Index(ops[slices.Index(ops, "PowerOnNode node-3"):], "PowerOnNode node-3")
 		tail := ops[len(ops)-13:]
 		if last < 0 || tail[0] != "PowerOnNode node-3" || !strings.HasPrefix(tail[1], "PowerOffVMs") || !strings.HasPrefix(tail[7], "Delete") {
@@ -72,7 +71,7 @@ func after(l *lab, kind interval.EventKind, step string, act func()) func(*execu
 	var once sync.Once
 	return func(cfg *executor.Config) {
 		cfg.Events = func(e interval.Event) {
-			l.event(e)
+			l.Event(e)
 			if e.Kind == kind && e.Step == step {
 				once.Do(act)
 			}
@@ -121,11 +120,11 @@ func TestFirstStopUndoes(t *testing.T) {
 				if took := time.Since(began); took > 10*time.Second {
 					t.Errorf("took %v", took)
 				}
-				ops := l.operations("PowerOnNode", "Delete")
+				ops := l.Operations("PowerOnNode", "Delete")
 				if len(ops) == 0 || ops[0] != "PowerOnNode node-1" {
 					t.Errorf("undone in the order %q", ops)
 				}
-				l.mustBeClean()
+				l.MustBeClean()
 			})
 		})
 	}
@@ -137,7 +136,7 @@ func TestSecondStopLeavesTheRestInTheJournal(t *testing.T) {
 		var engine *executor.Engine
 		engine = l.engine(longRun, func(cfg *executor.Config) {
 			cfg.Events = func(e interval.Event) {
-				l.event(e)
+				l.Event(e)
 				if e.Kind == interval.EventStepStarted && e.Step == "test.Wait" {
 					// Once in the run phase, once in teardown.
 					engine.Stop(map[string]executor.StopLevel{"run": executor.StopAndUndo, "teardown": executor.StopOnly}[e.Phase])
@@ -151,7 +150,7 @@ func TestSecondStopLeavesTheRestInTheJournal(t *testing.T) {
 		if why := l.stepErrors("test.Wait"); !slices.Equal(why, []string{"canceled: stopped by the user", "canceled: cleanup skipped by the user"}) {
 			t.Errorf("the waits ended with %q", why)
 		}
-		left, err := control.Recover(l.runs)
+		left, err := control.Recover(l.Runs)
 		if err != nil || len(left) != 1 || !left[0].Abandoned || left[0].Phase != plan.Teardown {
 			t.Fatalf("left %+v, %v", left, err)
 		}
@@ -161,28 +160,28 @@ func TestSecondStopLeavesTheRestInTheJournal(t *testing.T) {
 
 // clean undoes run "r1" from its journal, and demands that nothing is left and a second time does nothing.
 func (l *lab) clean() {
-	l.t.Helper()
-	c := executor.Cleaner{Runs: l.runs, Target: l.fake, Catalog: plannertest.Catalog()}
+	l.T.Helper()
+	c := executor.Cleaner{Runs: l.Runs, Target: l.Fake, Catalog: plannertest.Catalog()}
 	if err := c.Undo(context.Background(), "r1"); err != nil {
-		l.t.Errorf("clean: %v", err)
+		l.T.Errorf("clean: %v", err)
 	}
-	l.mustBeClean()
-	before := len(l.fake.Operations())
-	if err := c.Undo(context.Background(), "r1"); err != nil || len(l.fake.Operations()) != before {
-		l.t.Errorf("clean again: %v, %d operations more", err, len(l.fake.Operations())-before)
+	l.MustBeClean()
+	before := len(l.Fake.Operations())
+	if err := c.Undo(context.Background(), "r1"); err != nil || len(l.Fake.Operations()) != before {
+		l.T.Errorf("clean again: %v, %d operations more", err, len(l.Fake.Operations())-before)
 	}
-	if left, err := control.Recover(l.runs); err != nil || len(left) > 0 {
-		l.t.Errorf("after clean %v is left (%v)", left, err)
+	if left, err := control.Recover(l.Runs); err != nil || len(left) > 0 {
+		l.T.Errorf("after clean %v is left (%v)", left, err)
 	}
-	if err := control.RemoveJournal(l.runs, "r1"); err != nil {
-		l.t.Errorf("remove journal: %v", err)
+	if err := control.RemoveJournal(l.Runs, "r1"); err != nil {
+		l.T.Errorf("remove journal: %v", err)
 	}
 }
 
 func TestHangingLoadIsLeftBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, 2)
-		l.hang = true
+		l.Hang = true
 		outcome := l.run(plannertest.Head+plannertest.Deployed+`run:
   - workload.Start: {workload_name: Load, runtime_secs: 100000, async: True}
   - test.Wait: {duration_secs: 1}
@@ -190,7 +189,7 @@ func TestHangingLoadIsLeftBehind(t *testing.T) {
 		if outcome.Ended != executor.Completed || len(outcome.Problems) != 1 || len(outcome.Left) > 0 {
 			t.Errorf("outcome %+v", outcome)
 		}
-		l.mustBeClean()
+		l.MustBeClean()
 	})
 }
 
@@ -201,7 +200,7 @@ func TestPanicInAStepIsAFailureAndUndone(t *testing.T) {
   - test.Wait: {duration_secs: 1}
 `, func(cfg *executor.Config) {
 			cfg.Failpoint = func(name string) error {
-				if name == "step.after" && len(l.operations("PowerOnVMs")) > 0 {
+				if name == "step.after" && len(l.Operations("PowerOnVMs")) > 0 {
 					panic("a defect")
 				}
 				return nil
@@ -210,7 +209,7 @@ func TestPanicInAStepIsAFailureAndUndone(t *testing.T) {
 		if outcome.Ended != executor.Failed || !strings.Contains(outcome.Reason, "defect in step vm_group.PowerOn: a defect") {
 			t.Errorf("outcome %+v", outcome)
 		}
-		l.mustBeClean()
+		l.MustBeClean()
 	})
 }
 
@@ -224,7 +223,7 @@ func TestRefusalIsTold(t *testing.T) {
 			l := newLab(t, 2)
 			outcome := l.run(plannertest.Head+plannertest.Deployed+"run:\n  - test.Wait: {duration_secs: 1}\n", func(cfg *executor.Config) {
 				cfg.Failpoint = func(point string) error {
-					if point == "step.after" && len(l.operations("PowerOnVMs")) > 0 {
+					if point == "step.after" && len(l.Operations("PowerOnVMs")) > 0 {
 						return c.err
 					}
 					return nil
@@ -233,7 +232,7 @@ func TestRefusalIsTold(t *testing.T) {
 			if outcome.Ended != executor.Failed || outcome.Refused != c.want {
 				t.Errorf("%s: outcome %+v", name, outcome)
 			}
-			l.mustBeClean()
+			l.MustBeClean()
 		})
 	}
 }
@@ -275,7 +274,7 @@ func passes(t *testing.T) map[string]int {
 			counts[name]++
 			return nil
 		}
-		journal, err := l.journal(nil, count)
+		journal, err := l.Journal(nil, count)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -287,22 +286,20 @@ func passes(t *testing.T) map[string]int {
 
 // runWith runs a scenario with a journal of the caller's.
 func (l *lab) runWith(text string, journal *control.Journal, failpoint func(string) error) executor.Outcome {
-	l.t.Helper()
-	engine, err := executor.New(l.plan(plannertest.Load(l.t, text), planner.Options{Seed: 7}), executor.Config{Target: l.fake, Journal: journal,
-		Runner: l.runner, Zero: time.Now(), Events: l.event, Intervals: discard{}, Failpoint: failpoint})
+	l.T.Helper()
+	cfg := l.Config()
+	cfg.Journal, cfg.Failpoint = journal, failpoint
+	engine, err := executor.New(l.planOf(text), cfg)
 	if err != nil {
-		l.t.Fatal(err)
+		l.T.Fatal(err)
 	}
-	outcome, err := engine.Run(l.t.Context())
+	outcome, err := engine.Run(l.T.Context())
 	if err != nil {
-		l.t.Fatal(err)
+		l.T.Fatal(err)
 	}
 	return outcome
 }
 
-type discard struct{}
-
-func (discard) Interval(interval.Interval) {}
 
 var errInjected = errors.New("injected failure")
 
@@ -326,12 +323,12 @@ func nth(name string, pass int) func(string) error {
 func failAt(t *testing.T, name string, pass int) {
 	l := newLab(t, 3)
 	failpoint := nth(name, pass)
-	journal, err := l.journal(nil, failpoint)
+	journal, err := l.Journal(nil, failpoint)
 	if err != nil {
 		if !errors.Is(err, errInjected) {
 			t.Fatal(err)
 		}
-		if left, err := control.Recover(l.runs); err != nil || len(left) > 0 {
+		if left, err := control.Recover(l.Runs); err != nil || len(left) > 0 {
 			t.Errorf("a journal that was not created leaves %v (%v)", left, err)
 		}
 		return
@@ -349,7 +346,7 @@ func failAt(t *testing.T, name string, pass int) {
 		l.clean()
 		return
 	}
-	l.mustBeClean()
+	l.MustBeClean()
 }
 
 // TestKillAtEveryFailpoint ends the controller at each failpoint: from then on it changes nothing outside and writes
@@ -379,21 +376,21 @@ func killAt(t *testing.T, name string, pass int) {
 		if err := trigger(at); err != nil {
 			dead = true
 			files.failFrom(1)
-			l.fake.SetFault(func(fake.Operation) error { return errInjected })
+			l.Fake.SetFault(func(fake.Operation) error { return errInjected })
 		}
 		if dead {
 			return errInjected
 		}
 		return nil
 	}
-	journal, err := l.journal(files, die)
+	journal, err := l.Journal(files, die)
 	if err == nil {
 		l.runWith(eventful, journal, die)
 		_ = journal.Close()
 	}
-	l.fake.SetFault(nil)
-	if _, err := os.Stat(filepath.Join(l.runs, ".control", "r1.journal")); errors.Is(err, os.ErrNotExist) {
-		if ops := l.fake.Operations(); len(ops) > 0 {
+	l.Fake.SetFault(nil)
+	if _, err := os.Stat(filepath.Join(l.Runs, ".control", "r1.journal")); errors.Is(err, os.ErrNotExist) {
+		if ops := l.Fake.Operations(); len(ops) > 0 {
 			t.Errorf("without a journal %v was done", ops)
 		}
 		return
@@ -418,7 +415,7 @@ func TestCleanFailsAndGoesOn(t *testing.T) {
 					}
 					return nil
 				}
-				c := executor.Cleaner{Runs: l.runs, Target: l.fake, Catalog: plannertest.Catalog(), Failpoint: fail}
+				c := executor.Cleaner{Runs: l.Runs, Target: l.Fake, Catalog: plannertest.Catalog(), Failpoint: fail}
 				if err := c.Undo(t.Context(), "r1"); !errors.Is(err, errInjected) {
 					if name != "node.power-on" && name != "node.powered-on" || err != nil {
 						t.Errorf("undo: %v", err)
@@ -432,13 +429,13 @@ func TestCleanFailsAndGoesOn(t *testing.T) {
 
 // runDying runs a scenario whose controller dies when trigger fails.
 func (l *lab) runDying(text string, trigger func(string) error) {
-	l.t.Helper()
+	l.T.Helper()
 	var mu sync.Mutex
 	dead := false
 	files := &faultyFiles{}
-	journal, err := l.journal(files, nil)
+	journal, err := l.Journal(files, nil)
 	if err != nil {
-		l.t.Fatal(err)
+		l.T.Fatal(err)
 	}
 	defer journal.Close()
 	l.runWith(text, journal, func(at string) error {
@@ -447,14 +444,14 @@ func (l *lab) runDying(text string, trigger func(string) error) {
 		if err := trigger(at); err != nil {
 			dead = true
 			files.failFrom(1)
-			l.fake.SetFault(func(fake.Operation) error { return errInjected })
+			l.Fake.SetFault(func(fake.Operation) error { return errInjected })
 		}
 		if dead {
 			return errInjected
 		}
 		return nil
 	})
-	l.fake.SetFault(nil)
+	l.Fake.SetFault(nil)
 }
 
 // A clean-up of run r1 touches nothing of another run on the same target.
@@ -465,13 +462,13 @@ func TestCleanTouchesNothingForeign(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := l.fake.Create(t.Context(), foreign, []target.VMSpec{{Name: "theirs", Group: "Workers", NodeID: "node-1",
+		if _, err := l.Fake.Create(t.Context(), foreign, []target.VMSpec{{Name: "theirs", Group: "Workers", NodeID: "node-1",
 			Template: "ubuntu1604"}}); err != nil {
 			t.Fatal(err)
 		}
 		l.runDying(longRun, nth("load.started", 1))
 		l.clean()
-		if vms, err := l.fake.Owned(t.Context(), foreign); err != nil || len(vms) != 1 {
+		if vms, err := l.Fake.Owned(t.Context(), foreign); err != nil || len(vms) != 1 {
 			t.Errorf("the VM of another run is gone: %v, %v", vms, err)
 		}
 	})

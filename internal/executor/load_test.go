@@ -30,14 +30,14 @@ func TestStaggerSpreadsOverGaps(t *testing.T) {
 		if outcome.Ended != executor.Completed {
 			t.Fatal(outcome)
 		}
-		first := l.began[0]
+		first := l.Began[0]
 		for i, want := range []time.Duration{0, 10 * time.Second, 20 * time.Second, 30 * time.Second} {
-			if got := l.began[i].Sub(first); got != want {
+			if got := l.Began[i].Sub(first); got != want {
 				t.Errorf("VM %d began after %v, want %v: n VMs have n−1 gaps", i, got, want)
 			}
 		}
 		// The step itself returns only when the last VM was started.
-		for _, e := range l.events {
+		for _, e := range l.Events {
 			if e.Kind == interval.EventStepEnded && e.Step == "workload.Start" {
 				if took := time.Duration(e.AtNanos) - time.Duration(startOf(l, "workload.Start").AtNanos); took != 30*time.Second {
 					t.Errorf("an async start with stagger took %v, want 30 s", took)
@@ -48,7 +48,7 @@ func TestStaggerSpreadsOverGaps(t *testing.T) {
 }
 
 func startOf(l *lab, step string) interval.Event {
-	for _, e := range l.events {
+	for _, e := range l.Events {
 		if e.Kind == interval.EventStepStarted && e.Step == step {
 			return e
 		}
@@ -67,10 +67,10 @@ run:
 		if outcome.Ended != executor.Completed {
 			t.Fatal(outcome)
 		}
-		if l.peak != 8 || len(l.loads) != 20 {
-			t.Errorf("%d VMs prefilled, %d at a time; want 20, 8 at a time", len(l.loads), l.peak)
+		if l.Peak != 8 || len(l.Loads) != 20 {
+			t.Errorf("%d VMs prefilled, %d at a time; want 20, 8 at a time", len(l.Loads), l.Peak)
 		}
-		for _, w := range l.loads {
+		for _, w := range l.Loads {
 			// Eight VMs at a time on four nodes are two per node, which share four writes in flight.
 			if !w.Prefill || w.Runtime != 0 || w.Options[verb.OptionPrefillDepth] != "2" {
 				t.Fatalf("prefill %+v", w)
@@ -87,20 +87,20 @@ func TestWorkloadCarriesWhatItsVMNeeds(t *testing.T) {
   - workload.Start: {workload_name: Load, runtime_secs: 5, seed: abc}
   - workload.Start: {workload_name: Other, runtime_secs: 5, seed: abc}
 `, nil)
-		if len(l.loads) != 6 {
-			t.Fatalf("%d loads", len(l.loads))
+		if len(l.Loads) != 6 {
+			t.Fatalf("%d loads", len(l.Loads))
 		}
-		w := l.loads[0]
+		w := l.Loads[0]
 		if w.VM != "Workers-0001" && w.VM != "Workers-0002" || w.Group != "Workers" || w.ConfigName != "load.fio" ||
 			!strings.Contains(w.Config, "/dev/sdb") || len(w.Devices) != 2 || w.Devices[1].Name != "/dev/sdc" ||
 			w.Runtime != 5*time.Second || w.ZeroUnixNanos == 0 || w.Instance != 1 {
 			t.Errorf("workload %+v", w)
 		}
-		if w.Seed != 7 || l.loads[2].Seed == 7 || l.loads[2].Seed != l.loads[4].Seed {
-			t.Errorf("seeds %d, %d, %d: without one the run's holds, equal texts give equal seeds", w.Seed, l.loads[2].Seed, l.loads[4].Seed)
+		if w.Seed != 7 || l.Loads[2].Seed == 7 || l.Loads[2].Seed != l.Loads[4].Seed {
+			t.Errorf("seeds %d, %d, %d: without one the run's holds, equal texts give equal seeds", w.Seed, l.Loads[2].Seed, l.Loads[4].Seed)
 		}
-		if l.loads[2].Instance != 2 || l.loads[4].Instance != 1 {
-			t.Errorf("instances %d and %d, want 2 for the second start and 1 for the other workload", l.loads[2].Instance, l.loads[4].Instance)
+		if l.Loads[2].Instance != 2 || l.Loads[4].Instance != 1 {
+			t.Errorf("instances %d and %d, want 2 for the second start and 1 for the other workload", l.Loads[2].Instance, l.Loads[4].Instance)
 		}
 	})
 }
@@ -125,15 +125,15 @@ func TestLossByOurOwnHandIsExpected(t *testing.T) {
 				if outcome.Ended != executor.Completed || len(outcome.Problems) > 0 || len(outcome.Left) > 0 {
 					t.Errorf("outcome %+v", outcome)
 				}
-				if !slices.ContainsFunc(l.messages(interval.EventAnnotation), func(m string) bool {
+				if !slices.ContainsFunc(l.Messages(interval.EventAnnotation), func(m string) bool {
 					return strings.Contains(m, "Workers-0002, which this run powered off")
 				}) {
-					t.Errorf("annotations %q", l.messages(interval.EventAnnotation))
+					t.Errorf("annotations %q", l.Messages(interval.EventAnnotation))
 				}
-				if !slices.ContainsFunc(l.events, func(e interval.Event) bool { return e.CutByRun && e.Subject == "Workers-0002" }) {
+				if !slices.ContainsFunc(l.Events, func(e interval.Event) bool { return e.CutByRun && e.Subject == "Workers-0002" }) {
 					t.Error("no event is marked as a cut by the run")
 				}
-				l.mustBeClean()
+				l.MustBeClean()
 			})
 		})
 	}
@@ -149,9 +149,9 @@ func TestForeignLossFailsTheStep(t *testing.T) {
 `, nil)
 		go func() {
 			time.Sleep(10 * time.Second)
-			left, _ := control.RecoverRun(l.runs, "r1")
-			vms, _ := l.fake.Owned(t.Context(), left.Header.Tag)
-			_ = l.fake.PowerOffVMs(t.Context(), left.Header.Tag, vms[1:])
+			left, _ := control.RecoverRun(l.Runs, "r1")
+			vms, _ := l.Fake.Owned(t.Context(), left.Header.Tag)
+			_ = l.Fake.PowerOffVMs(t.Context(), left.Header.Tag, vms[1:])
 		}()
 		began := time.Now()
 		outcome, _ := engine.Run(t.Context())
@@ -162,7 +162,7 @@ func TestForeignLossFailsTheStep(t *testing.T) {
 		if took := time.Since(began); took < 60*time.Second || took > 70*time.Second {
 			t.Errorf("took %v: the other VM has to run to its end, the wait after it must not begin", took)
 		}
-		l.mustBeClean()
+		l.MustBeClean()
 	})
 }
 
@@ -170,7 +170,7 @@ func TestForeignLossFailsTheStep(t *testing.T) {
 func TestTotalFailureEndsThePhase(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, 2)
-		l.loadErr = func(load.Workload) error { return errors.New("EIO") }
+		l.LoadErr = func(load.Workload) error { return errors.New("EIO") }
 		began := time.Now()
 		outcome := l.run(plannertest.Head+plannertest.Deployed+`run:
   - workload.Start: {workload_name: Load, runtime_secs: 10, async: True}
@@ -183,7 +183,7 @@ func TestTotalFailureEndsThePhase(t *testing.T) {
 		if took := time.Since(began); took > 20*time.Second {
 			t.Errorf("took %v", took)
 		}
-		l.mustBeClean()
+		l.MustBeClean()
 	})
 }
 
@@ -213,7 +213,7 @@ func TestWaitTimesOut(t *testing.T) {
 				if got := failedAfter(l); got != c.want {
 					t.Errorf("gave up %v after the start, want %v", got, c.want)
 				}
-				l.mustBeClean()
+				l.MustBeClean()
 			})
 		})
 	}
@@ -222,7 +222,7 @@ func TestWaitTimesOut(t *testing.T) {
 // endless returns runners whose loads end only when they are stopped.
 func endless(l *lab) func(context.Context, target.VM) (load.Runner, error) {
 	return func(ctx context.Context, vm target.VM) (load.Runner, error) {
-		inner, err := l.runner(ctx, vm)
+		inner, err := l.Runner(ctx, vm)
 		if err != nil {
 			return nil, err
 		}
@@ -240,7 +240,7 @@ func (f runnerFunc) Run(ctx context.Context, w load.Workload, s load.Sink) error
 // failedAfter returns the time from the first load's start to the first failed step's end.
 func failedAfter(l *lab) time.Duration {
 	var start int64
-	for _, e := range l.events {
+	for _, e := range l.Events {
 		if e.Kind == interval.EventWorkloadStart && start == 0 {
 			start = e.AtNanos
 		}
@@ -254,7 +254,7 @@ func failedAfter(l *lab) time.Duration {
 func TestStopEndsALoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, 2)
-		l.stubborn = 3 * time.Second
+		l.Stubborn = 3 * time.Second
 		began := time.Now()
 		outcome := l.run(plannertest.Head+plannertest.Deployed+`run:
   - workload.Start: {workload_name: Load, runtime_secs: 1000, async: True}
@@ -281,10 +281,10 @@ func TestStartNeedsAllVMs(t *testing.T) {
 		if outcome.Ended != executor.Failed || !strings.Contains(outcome.Reason, `start workload "Load" on 1 of 3 VMs (Workers-0002)`) {
 			t.Errorf("outcome %+v", outcome)
 		}
-		if len(l.loads) > 0 {
-			t.Errorf("%d VMs got the load although one cannot be reached", len(l.loads))
+		if len(l.Loads) > 0 {
+			t.Errorf("%d VMs got the load although one cannot be reached", len(l.Loads))
 		}
-		l.mustBeClean()
+		l.MustBeClean()
 	})
 }
 
@@ -304,12 +304,12 @@ func TestPlanShowsTheDepthOfThePrefill(t *testing.T) {
 			l := newLab(t, c.nodes)
 			text := strings.Replace(plannertest.Head, "count_per_node: 1", fmt.Sprintf("count_per_node: %d", c.perNode), 1) + plannertest.Deployed +
 				"  - " + c.step + "\nrun:\n  - test.Wait: {duration_secs: 1}\n"
-			plan := l.plan(plannertest.Load(t, text), planner.Options{})
+			plan := l.Plan(plannertest.Load(t, text), planner.Options{})
 			if got := plan.Workloads[0].Prefill.Notes; len(got) != 1 || got[0] != "depth "+c.want {
 				t.Errorf("%s on %d VMs per node: planned with %q, want a depth of %s", c.step, c.perNode, got, c.want)
 			}
 			l.run(text, nil)
-			if got := l.loads[0].Options[verb.OptionPrefillDepth]; got != c.want {
+			if got := l.Loads[0].Options[verb.OptionPrefillDepth]; got != c.want {
 				t.Errorf("%s on %d VMs per node: run with a depth of %s, want %s", c.step, c.perNode, got, c.want)
 			}
 		})

@@ -24,7 +24,7 @@ func strayed(t *testing.T, steps, when, to string) (placed, reported []interval.
 		note := c.Events
 		c.Events = func(e interval.Event) {
 			if e.Kind == interval.EventStepStarted && e.Step == when {
-				l.fake.Stray("Workers-0001", to)
+				l.Fake.Stray("Workers-0001", to)
 			}
 			note(e)
 		}
@@ -33,7 +33,7 @@ func strayed(t *testing.T, steps, when, to string) (placed, reported []interval.
 	if err != nil || outcome.Ended != executor.Completed {
 		t.Fatal(outcome, err)
 	}
-	for _, e := range l.events {
+	for _, e := range l.Events {
 		switch {
 		case e.Kind == interval.EventPlaced && e.Unasked:
 			placed = append(placed, e)
@@ -133,7 +133,7 @@ func TestMovesAfterCuts(t *testing.T) {
 					note := cfg.Events
 					cfg.Events = func(e interval.Event) {
 						if move, ok := c.moves[e.Step]; ok && e.Kind == interval.EventStepEnded {
-							l.fake.Stray(move[0], move[1])
+							l.Fake.Stray(move[0], move[1])
 						}
 						note(e)
 					}
@@ -141,7 +141,7 @@ func TestMovesAfterCuts(t *testing.T) {
 				if outcome, err := engine.Run(t.Context()); err != nil || outcome.Ended != executor.Completed {
 					t.Fatal(outcome, err)
 				}
-				if got := moved(t, l.events); !slices.Equal(got, c.want) {
+				if got := moved(t, l.Events); !slices.Equal(got, c.want) {
 					t.Errorf("moves %q, want %q", got, c.want)
 				}
 			})
@@ -173,7 +173,7 @@ func moved(t *testing.T, events []interval.Event) []string {
 func TestMoveAfterRefusedCut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, 2)
-		l.fake.SetFault(func(op fake.Operation) error {
+		l.Fake.SetFault(func(op fake.Operation) error {
 			if op.Name == "PowerOffNode" {
 				return target.PowerForbidden(op.Subject)
 			}
@@ -183,7 +183,7 @@ func TestMoveAfterRefusedCut(t *testing.T) {
 			note := c.Events
 			c.Events = func(e interval.Event) {
 				if e.Step == "nodes.PowerOff" && e.Kind == interval.EventStepEnded {
-					l.fake.Stray("Workers-0001", "node-2")
+					l.Fake.Stray("Workers-0001", "node-2")
 				}
 				note(e)
 			}
@@ -191,7 +191,7 @@ func TestMoveAfterRefusedCut(t *testing.T) {
 		if outcome, err := engine.Run(t.Context()); err != nil || outcome.Ended != executor.Failed {
 			t.Fatal(outcome, err)
 		}
-		if got := moved(t, l.events); !slices.Equal(got, []string{"Workers-0001 node-1 node-2 unknown"}) {
+		if got := moved(t, l.Events); !slices.Equal(got, []string{"Workers-0001 node-1 node-2 unknown"}) {
 			t.Errorf("moves %q", got)
 		}
 	})
@@ -202,14 +202,14 @@ func TestFailedMigrationIsNoStray(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, 2)
 		engine := l.engine(plannertest.Head+plannertest.Deployed+"run:\n  - vm_group.MigrateGroup: {vm_group_name: Workers, from_node: 0, to_node: 1}\n",
-			func(c *executor.Config) { c.Target = lyingMover{l.fake} })
+			func(c *executor.Config) { c.Target = lyingMover{l.Fake} })
 		if outcome, err := engine.Run(t.Context()); err != nil || outcome.Ended != executor.Failed {
 			t.Fatal(outcome, err)
 		}
-		if slices.ContainsFunc(l.events, func(e interval.Event) bool { return e.Unasked }) {
-			t.Errorf("the run's own migration is reported as foreign: %+v", l.events)
+		if slices.ContainsFunc(l.Events, func(e interval.Event) bool { return e.Unasked }) {
+			t.Errorf("the run's own migration is reported as foreign: %+v", l.Events)
 		}
-		if !slices.ContainsFunc(l.events, func(e interval.Event) bool {
+		if !slices.ContainsFunc(l.Events, func(e interval.Event) bool {
 			return e.Kind == interval.EventPlaced && e.Subject == "Workers-0001" && e.Node == "node-2"
 		}) {
 			t.Error("nothing tells where the VM is")

@@ -28,7 +28,7 @@ func TestNodesOffAreDeclared(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			l := newLab(t, 3)
-			tgt := &limited{Target: l.fake}
+			tgt := &limited{Target: l.Fake}
 			outcome := l.run(text, func(c *executor.Config) { c.Target = tgt })
 			if len(tgt.reported) != 1 || tgt.reported[0] != want || outcome.Ended != executor.Completed {
 				t.Errorf("reported %v, want %d; %+v\n%s", tgt.reported, want, outcome, text)

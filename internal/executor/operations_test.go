@@ -20,21 +20,21 @@ import (
 
 // pairs checks that begins and ends of operations belong together, and returns how long each took, by "operation subject".
 func (l *lab) pairs() map[string][]time.Duration {
-	l.t.Helper()
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.T.Helper()
+	l.Lock()
+	defer l.Unlock()
 	open, took := map[int]interval.Event{}, map[string][]time.Duration{}
-	for _, e := range l.events {
+	for _, e := range l.Events {
 		switch e.Kind {
 		case interval.EventOperationStarted:
 			if _, twice := open[e.OperationID]; twice || e.OperationID == 0 {
-				l.t.Errorf("operation %d began twice", e.OperationID)
+				l.T.Errorf("operation %d began twice", e.OperationID)
 			}
 			open[e.OperationID] = e
 		case interval.EventOperationEnded:
 			b, ok := open[e.OperationID]
 			if !ok || b.Operation != e.Operation || b.Subject != e.Subject || b.Node != e.Node || b.Part != e.Part || !e.Simulate {
-				l.t.Errorf("%+v ends %+v", e, b)
+				l.T.Errorf("%+v ends %+v", e, b)
 			}
 			delete(open, e.OperationID)
 			name := string(e.Operation) + " " + e.Subject
@@ -78,7 +78,7 @@ func TestBootsAreTimedOneByOne(t *testing.T) {
 				if time.Since(began) < boots[vm.Name] {
 					return nil, errors.New("it boots")
 				}
-				return l.runner(ctx, vm)
+				return l.Runner(ctx, vm)
 			}
 		}
 		if outcome := l.run(plannertest.Head+plannertest.Deployed+"run:\n  - test.Wait: {duration_secs: 1}\n", slow); outcome.Ended != executor.Completed {
@@ -90,7 +90,7 @@ func TestBootsAreTimedOneByOne(t *testing.T) {
 				t.Errorf("%s booted in %v, want %v", vm, got, want)
 			}
 		}
-		for _, e := range l.events {
+		for _, e := range l.Events {
 			if e.Kind == interval.EventOperationEnded && e.SpanNanos > int64(time.Second) {
 				t.Errorf("not polled for %v before %+v", time.Duration(e.SpanNanos), e)
 			}
@@ -111,7 +111,7 @@ func TestAnswersNobodyAskedFor(t *testing.T) {
 			t.Fatalf("outcome %+v", outcome)
 		}
 		said := ""
-		for _, e := range l.events {
+		for _, e := range l.Events {
 			if e.Kind == interval.EventOperationEnded && e.Operation == interval.OperationBoot && e.Subject == "Workers-0002" {
 				said = fmt.Sprint(time.Duration(e.SpanNanos).Round(time.Second))
 			}
@@ -127,7 +127,7 @@ func TestAnswersNobodyAskedFor(t *testing.T) {
 func TestVMsThatTheRunKeptOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, 2)
-		if _, places := target.Target(l.fake).(target.Placer); !places {
+		if _, places := target.Target(l.Fake).(target.Placer); !places {
 			t.Fatal("the target cannot place VMs")
 		}
 		outcome := l.run(plannertest.Head+plannertest.Deployed+`run:
@@ -141,7 +141,7 @@ func TestVMsThatTheRunKeptOff(t *testing.T) {
 			t.Fatalf("outcome %+v", outcome)
 		}
 		ended := 0
-		for _, e := range l.events {
+		for _, e := range l.Events {
 			if e.Kind != interval.EventOperationEnded || e.Operation != interval.OperationVMRecovery {
 				continue
 			}
@@ -173,7 +173,7 @@ func TestHangingUpForgetsNoRecovery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, 1)
 		slow := func(cfg *executor.Config) {
-			cfg.Target = telling{l.fake}
+			cfg.Target = telling{l.Fake}
 			var called atomic.Bool
 			cfg.Gone = func(target.VM) {
 				if !called.Swap(true) {

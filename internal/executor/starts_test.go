@@ -122,11 +122,11 @@ func TestLoadStartsTogether(t *testing.T) {
 				t.Error("a VM was notified before all were prepared")
 			}
 		}
-		reported := l.messages(interval.EventStarts)
+		reported := l.Messages(interval.EventStarts)
 		if len(reported) != 1 || !strings.Contains(reported[0], "start skew 15.00 ms (4 VMs; last: Workers-0004, +15.00 ms); clock error ±1.00 ms") {
 			t.Errorf("reported %q", reported)
 		}
-		for _, e := range l.events {
+		for _, e := range l.Events {
 			if e.Kind == interval.EventWorkloadStart && !l.zeroAt(e, p.zero).Equal(p.started[0]) {
 				t.Errorf("the start is noted %v behind it", l.zeroAt(e, p.zero).Sub(p.started[0]))
 			}
@@ -146,7 +146,7 @@ func TestVMThatCannotPrepare(t *testing.T) {
 		if outcome.Ended != executor.Failed || len(p.started) != 2 || !p.started[0].Equal(p.started[1]) {
 			t.Errorf("%+v, %d VMs started", outcome, len(p.started))
 		}
-		if reported := l.messages(interval.EventDisturbance); len(reported) != 1 || !strings.Contains(reported[0], "Workers-0002") {
+		if reported := l.Messages(interval.EventDisturbance); len(reported) != 1 || !strings.Contains(reported[0], "Workers-0002") {
 			t.Errorf("reported %q", reported)
 		}
 	})
@@ -244,12 +244,12 @@ func TestStaggerAsXRay(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			l, p := newLab(t, c.vms), &patientRunner{}
 			var after time.Duration
-			plan := l.plan(plannertest.Load(t, plannertest.Head+plannertest.Deployed+`run:
+			plan := l.Plan(plannertest.Load(t, plannertest.Head+plannertest.Deployed+`run:
   - workload.Start: {workload_name: Load, runtime_secs: 2000, stagger_secs: `+c.stagger+`, async: true}
   - test.Wait: {duration_secs: 1}
   - workload.Wait: {workload_name: Load}
 `), planner.Options{Seed: 7})
-			if outcome, err := l.engineOf(plan, p.in).Run(t.Context()); err != nil || outcome.Ended != executor.Completed {
+			if outcome, err := l.Engine(plan, p.in).Run(t.Context()); err != nil || outcome.Ended != executor.Completed {
 				t.Fatal(outcome, err)
 			}
 			slices.SortFunc(p.started, time.Time.Compare)
@@ -258,7 +258,7 @@ func TestStaggerAsXRay(t *testing.T) {
 					t.Errorf("%d VMs over %s s: VM %d started after %v", c.vms, c.stagger, i+1, off)
 				}
 			}
-			for _, e := range l.events {
+			for _, e := range l.Events {
 				if e.Kind == interval.EventStepEnded && e.Step == "workload.Start" {
 					after = l.zeroAt(e, p.zero).Sub(p.started[0])
 				}
@@ -280,7 +280,7 @@ func TestStaggerAsXRay(t *testing.T) {
 func TestStaggerOfRehearsal(t *testing.T) {
 	for stagger, want := range map[string]time.Duration{"900": 9 * time.Second, "2": 0} {
 		l := newLab(t, 4)
-		plan := l.plan(plannertest.Load(t, plannertest.Head+plannertest.Deployed+`run:
+		plan := l.Plan(plannertest.Load(t, plannertest.Head+plannertest.Deployed+`run:
   - workload.Start: {workload_name: Load, runtime_secs: 3000, stagger_secs: `+stagger+`, async: true}
   - test.Wait: {duration_secs: 10000}
 `), planner.Options{Rehearse: 100*time.Second + want})

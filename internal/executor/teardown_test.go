@@ -25,24 +25,24 @@ teardown:
 
 // recorded is a plan as a bundle holds it.
 func (l *lab) recorded(text string) *planner.Plan {
-	l.t.Helper()
-	sc := plannertest.Load(l.t, text)
-	data, err := json.Marshal(l.plan(sc, planner.Options{}))
+	l.T.Helper()
+	sc := plannertest.Load(l.T, text)
+	data, err := json.Marshal(l.Plan(sc, planner.Options{}))
 	if err != nil {
-		l.t.Fatal(err)
+		l.T.Fatal(err)
 	}
 	scenarioText, err := json.Marshal(sc)
 	if err != nil {
-		l.t.Fatal(err)
+		l.T.Fatal(err)
 	}
 	kept := *sc
 	if err := json.Unmarshal(scenarioText, &kept); err != nil {
-		l.t.Fatal(err)
+		l.T.Fatal(err)
 	}
 	kept.Files, kept.Source, kept.Rendered = nil, "", "" // a bundle's JSON has them not
 	plan, err := planner.ReadPlan(data, &kept)
 	if err != nil {
-		l.t.Fatal(err)
+		l.T.Fatal(err)
 	}
 	return plan
 }
@@ -53,14 +53,14 @@ func TestTeardownAfterDeath(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, 2)
 		l.runDying(ownTeardown, nth("node.powered-off", 1))
-		before := len(l.fake.Operations())
+		before := len(l.Fake.Operations())
 		var said []string
-		c := executor.Cleaner{Runs: l.runs, Target: l.fake, Catalog: plannertest.Catalog(), Plan: l.recorded(ownTeardown),
+		c := executor.Cleaner{Runs: l.Runs, Target: l.Fake, Catalog: plannertest.Catalog(), Plan: l.recorded(ownTeardown),
 			Say: func(text string) { said = append(said, text) }}
 		if err := c.Undo(t.Context(), "r1"); err != nil {
 			t.Fatal(err)
 		}
-		l.mustBeClean()
+		l.MustBeClean()
 		want := []string{
 			"teardown, workload.Stop: done", "teardown, workload.Start: run is stopping", "teardown, vm_group.PowerOff: done",
 			"teardown, vm_group.EnableHA: done",
@@ -69,7 +69,7 @@ func TestTeardownAfterDeath(t *testing.T) {
 			t.Errorf("said %q", said)
 		}
 		var ops []string
-		for _, op := range l.fake.Operations()[before:] {
+		for _, op := range l.Fake.Operations()[before:] {
 			ops = append(ops, op.Name)
 		}
 		at := func(prefix string) int {
@@ -90,7 +90,7 @@ func TestTeardownHappensOnce(t *testing.T) {
 				l := newLab(t, 2)
 				l.runDying(ownTeardown, nth("node.powered-off", 1))
 				var said []string
-				c := executor.Cleaner{Runs: l.runs, Target: l.fake, Catalog: plannertest.Catalog(), Plan: l.recorded(ownTeardown),
+				c := executor.Cleaner{Runs: l.Runs, Target: l.Fake, Catalog: plannertest.Catalog(), Plan: l.recorded(ownTeardown),
 					Say: func(text string) { said = append(said, text) }, Failpoint: nth(point, 1)}
 				if err := c.Undo(t.Context(), "r1"); err == nil {
 					t.Fatal("undoing should have failed")
@@ -99,7 +99,7 @@ func TestTeardownHappensOnce(t *testing.T) {
 				if err := c.Undo(t.Context(), "r1"); err != nil {
 					t.Fatal(err)
 				}
-				l.mustBeClean()
+				l.MustBeClean()
 				if got := teardownLines(said); len(got) != 4 {
 					t.Errorf("said %q", got)
 				}
@@ -112,12 +112,12 @@ func TestTeardownHappensOnce(t *testing.T) {
 			short := strings.Replace(ownTeardown, "duration_secs: 1000", "duration_secs: 1", 1)
 			l.runDying(short, nth("undo.vms", 1))
 			var said []string
-			c := executor.Cleaner{Runs: l.runs, Target: l.fake, Catalog: plannertest.Catalog(), Plan: l.recorded(short),
+			c := executor.Cleaner{Runs: l.Runs, Target: l.Fake, Catalog: plannertest.Catalog(), Plan: l.recorded(short),
 				Say: func(text string) { said = append(said, text) }}
 			if err := c.Undo(t.Context(), "r1"); err != nil {
 				t.Fatal(err)
 			}
-			l.mustBeClean()
+			l.MustBeClean()
 			if got := teardownLines(said); len(got) != 0 {
 				t.Errorf("torn down again: %q", got)
 			}

@@ -11,7 +11,6 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/planner/plannertest"
-	"github.com/braggdev/bragg/internal/target"
 )
 
 // TestPlanKnowsTheWindowsOfARun: every window of a real run may be expected something of, and one with a letter more may
@@ -39,8 +38,8 @@ func TestPlanKnowsTheWindowsOfARun(t *testing.T) {
 		if outcome.Reason != "" {
 			t.Fatal(outcome.Reason)
 		}
-		slices.SortStableFunc(l.events, func(a, b interval.Event) int { return int(a.AtNanos - b.AtNanos) })
-		for _, w := range analysis.NewTimeline(l.events, 0).Windows() {
+		slices.SortStableFunc(l.Events, func(a, b interval.Event) int { return int(a.AtNanos - b.AtNanos) })
+		for _, w := range analysis.NewTimeline(l.Events, 0).Windows() {
 			windows = append(windows, w.Name)
 		}
 	})
@@ -53,15 +52,11 @@ func TestPlanKnowsTheWindowsOfARun(t *testing.T) {
 		}
 	}
 	l := newLab(t, 4)
-	inventory, err := l.fake.Inventory(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, name := range windows {
 		for _, extra := range []string{"", "x"} {
 			result := fmt.Sprintf("results:\n  - Rate: {workload_name: Load, result_type: iops, expect: [{that: mean > 1, window: %q}]}\n", name+extra)
 			text := strings.Replace(plannertest.Head, "results: []\n", result, 1) + steps
-			_, err := planner.Compile(plannertest.Load(t, text), inventory, target.Capabilities(l.fake), plannertest.Catalog(), planner.Options{})
+			_, err := l.Compile(plannertest.Load(t, text), planner.Options{}, nil)
 			if (err != nil) != (extra != "") {
 				t.Errorf("window %q: %v", name+extra, err)
 			}

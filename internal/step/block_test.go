@@ -13,13 +13,9 @@ import (
 
 	"github.com/braggdev/bragg/internal/executor"
 	"github.com/braggdev/bragg/internal/interval"
-	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/planner"
-	"github.com/braggdev/bragg/internal/planner/plannertest"
-	"github.com/braggdev/bragg/internal/step"
 	"github.com/braggdev/bragg/internal/target"
-	"github.com/braggdev/bragg/internal/verb"
 )
 
 // blockHead begins scenarios of two groups with a workload each.
@@ -45,11 +41,11 @@ run:
 
 // spans returns when each step of the run phase began and ended, in seconds since the phase began, as "name [#iteration] from-to".
 func (l *lab) spans() []string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.Lock()
+	defer l.Unlock()
 	var out []string
 	began, zero := map[int]int64{}, int64(0)
-	for _, e := range l.events {
+	for _, e := range l.Events {
 		switch {
 		case e.Phase != "run":
 		case e.Kind == interval.EventPhaseStarted:
@@ -152,7 +148,7 @@ func TestStopCancelsBranches(t *testing.T) {
 		if out.Ended != executor.Interrupted || len(out.Problems)+len(out.Left) > 0 {
 			t.Errorf("%+v", out)
 		}
-		for _, e := range l.events {
+		for _, e := range l.Events {
 			if e.Kind == interval.EventStepEnded && e.Phase == "run" && (e.Canceled != "stopped by the user" || e.Error != "canceled: stopped by the user") {
 				t.Errorf("%s ended with %q, canceled because %q", e.Step, e.Error, e.Canceled)
 			}
@@ -210,13 +206,7 @@ func TestRepeatLeavesOutWhatComesTooLate(t *testing.T) {
 // compileBlocks makes a plan on the fake target.
 func compileBlocks(t *testing.T, text string, options planner.Options) (*planner.Plan, error) {
 	t.Helper()
-	l := newLab(t, 3)
-	inventory, err := l.fake.Inventory(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return planner.Compile(parse(t, blockHead+text), inventory, target.Capabilities(l.fake),
-		verb.Catalog{Steps: step.All(), Generators: load.Kinds{{Name: "native", Generator: plannertest.Plain{}, JobFiles: true}}}, options)
+	return newLab(t, 3).Compile(parse(t, blockHead+text), options, nil)
 }
 
 func TestBlocksThatMakeNoSense(t *testing.T) {
@@ -273,7 +263,7 @@ func TestEstimateOfBlocks(t *testing.T) {
 				t.Fatalf("%+v", out)
 			}
 			var began, ended int64
-			for _, e := range l.events {
+			for _, e := range l.Events {
 				if e.Phase == "run" && e.Kind == interval.EventPhaseStarted {
 					began = e.AtNanos
 				} else if e.Phase == "run" && e.Kind == interval.EventPhaseEnded {
@@ -324,7 +314,7 @@ func TestUndoOfBranches(t *testing.T) {
 		if out.Ended != executor.Completed || len(out.Problems)+len(out.Left) > 0 {
 			t.Fatalf("%+v", out)
 		}
-		if err := l.fake.Ready(context.Background()); err != nil {
+		if err := l.Fake.Ready(context.Background()); err != nil {
 			t.Error(err) // a node is still off
 		}
 	})

@@ -127,24 +127,24 @@ func TestNewStepIsOneFile(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, 2)
-		l.steps = newcomers()
+		l.Catalog.Steps = append(l.Catalog.Steps, newcomers()...)
 		if outcome := l.run(parse(t, text(600, end+teardown)), planner.Options{}, nil); outcome.Ended != executor.Completed {
 			t.Fatalf("the run ended with %+v", outcome)
 		}
 		var windows, marks []string
-		for _, w := range analysis.NewTimeline(l.events, 0).Windows() {
+		for _, w := range analysis.NewTimeline(l.Events, 0).Windows() {
 			windows = append(windows, w.Name)
 		}
 		if want := []string{"between Load and disk.Rebuild", "during disk.Rebuild", "between disk.Rebuild and burst.End Load"}; !slices.Equal(windows, want) {
 			t.Errorf("windows %q, want %q", windows, want)
 		}
-		for _, m := range document.Build(&document.Run{Events: l.events}).Marks {
+		for _, m := range document.Build(&document.Run{Events: l.Events}).Marks {
 			marks = append(marks, m.Label)
 		}
 		if want := []string{"burst.Begin Load", "disk.Rebuild", "burst.End Load"}; !slices.Equal(marks, want) {
 			t.Errorf("marks %q, want %q", marks, want)
 		}
-		if starts := analysis.NewTimeline(l.events, 0).StartsOf("Load"); len(starts) != 1 || !starts[0].Stopped {
+		if starts := analysis.NewTimeline(l.Events, 0).StartsOf("Load"); len(starts) != 1 || !starts[0].Stopped {
 			t.Errorf("starts of the load: %+v", starts)
 		}
 	})

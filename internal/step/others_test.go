@@ -42,10 +42,10 @@ func TestCleanUpTellsWhatItLeftAlone(t *testing.T) {
 	for i := range 23 {
 		specs = append(specs, target.VMSpec{Name: fmt.Sprintf("web-%02d\x1b[2J", i), Group: "web", NodeID: "node-3", Template: "x"})
 	}
-	if _, err := l.fake.Create(t.Context(), foreign, specs); err != nil {
+	if _, err := l.Fake.Create(t.Context(), foreign, specs); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.fake.PowerOffNode(t.Context(), "node-2"); err != nil {
+	if err := l.Fake.PowerOffNode(t.Context(), "node-2"); err != nil {
 		t.Fatal(err)
 	}
 	sc := parse(t, strings.Replace(cleanUpOnly, "count_per_node: 1", `nodes: "0", count_per_node: 1`, 1))
@@ -54,8 +54,8 @@ func TestCleanUpTellsWhatItLeftAlone(t *testing.T) {
 		note := c.Events
 		c.Events = func(e interval.Event) {
 			if e.Kind == interval.EventRunEnded { // its owner comes back
-				state, _ = l.fake.NodePowerState(context.Background(), "node-2")
-				_ = l.fake.PowerOnNode(context.Background(), "node-2")
+				state, _ = l.Fake.NodePowerState(context.Background(), "node-2")
+				_ = l.Fake.PowerOnNode(context.Background(), "node-2")
 			}
 			note(e)
 		}
@@ -64,7 +64,7 @@ func TestCleanUpTellsWhatItLeftAlone(t *testing.T) {
 		t.Fatal(outcome)
 	}
 	var left []string
-	for _, e := range l.events {
+	for _, e := range l.Events {
 		if e.Kind == interval.EventLog && e.Phase == "teardown" && e.Step == "cluster.CleanUp" {
 			left = append(left, e.Message)
 		}
@@ -81,7 +81,7 @@ func TestCleanUpTellsWhatItLeftAlone(t *testing.T) {
 	if state != target.PowerOff {
 		t.Errorf("the node that was switched off externally is %s at the end", state)
 	}
-	if vms, err := l.fake.Owned(t.Context(), foreign); err != nil || len(vms) != len(specs) {
+	if vms, err := l.Fake.Owned(t.Context(), foreign); err != nil || len(vms) != len(specs) {
 		t.Errorf("%d VMs of another run are left, %v", len(vms), err)
 	}
 }
@@ -102,7 +102,7 @@ func TestCleanUpWithoutSight(t *testing.T) {
 		t.Fatal(outcome)
 	}
 	var text strings.Builder
-	for _, e := range l.events {
+	for _, e := range l.Events {
 		text.WriteString(e.Message + "\n")
 	}
 	for _, want := range []string{"could not be listed completely: host-2 does not answer", `skipped: volume "v": w`} {

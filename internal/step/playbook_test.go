@@ -94,7 +94,7 @@ func TestPlaybook(t *testing.T) {
 	// Files with passwords are removed with the journal, even if their process is gone.
 	private := filepath.Dir(filepath.Dir(read("place")))
 	writeFile(t, filepath.Join(private, "left"), "by a kill", 0o600)
-	if err := control.RemoveJournal(l.runs, "r1"); err != nil {
+	if err := control.RemoveJournal(l.Runs, "r1"); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Lstat(private); !os.IsNotExist(err) {
@@ -157,14 +157,14 @@ func TestPlaybookOfAZipFile(t *testing.T) {
 func TestPlaybookOnControllersThatAreNotThere(t *testing.T) {
 	text := begin + "run:\n  - playbook.Run: {filename: load.fio, inventory: [cvms], remote_user: u, remote_pass: p}\n"
 	l := newLab(t, 3)
-	inventory, err := l.fake.Inventory(t.Context())
+	inventory, err := l.Fake.Inventory(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, simulated := range []bool{true, false} {
 		inventory.Simulated = simulated
 		catalog := verb.Catalog{Steps: step.All(), Generators: load.Kinds{{Name: "native", Generator: plannertest.Plain{}, JobFiles: true}}}
-		_, err := planner.Compile(parse(t, text), inventory, append(target.Capabilities(l.fake), target.CapPlaybook), catalog, planner.Options{AllowShell: true})
+		_, err := planner.Compile(parse(t, text), inventory, append(target.Capabilities(l.Fake), target.CapPlaybook), catalog, planner.Options{AllowShell: true})
 		if found := err != nil && strings.Contains(describe(t, err), "no storage controller VMs"); found == simulated {
 			t.Errorf("simulated %v: %v", simulated, err)
 		}

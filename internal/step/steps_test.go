@@ -18,11 +18,8 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/planner"
-	"github.com/braggdev/bragg/internal/planner/plannertest"
-	"github.com/braggdev/bragg/internal/step"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/fake"
-	"github.com/braggdev/bragg/internal/verb"
 )
 
 const begin = `name: lab
@@ -60,7 +57,7 @@ func play(t *testing.T, phases string, change func(*executor.Config, *target.Inv
 
 func wantOperations(t *testing.T, l *lab, want []string, names ...string) {
 	t.Helper()
-	got := l.operations(names...)
+	got := l.Operations(names...)
 	for i := range got {
 		got[i] = strings.TrimSpace(got[i])
 	}
@@ -81,7 +78,7 @@ func TestCloneFromTemplateSetsPlacement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, outcome := play(t, "run:\n  - test.Wait: {duration_secs: 1}\n", nil)
 		wantCompleted(t, outcome)
-		if n := len(l.operations("SetHA", "SetBalancing")); n != 8 {
+		if n := len(l.Operations("SetHA", "SetBalancing")); n != 8 {
 			t.Errorf("%d placement operations, want two for each of 4 VMs", n)
 		}
 	})
@@ -89,7 +86,7 @@ func TestCloneFromTemplateSetsPlacement(t *testing.T) {
 		l := newLab(t, 3)
 		text := strings.ReplaceAll(begin, "vm_group_name: B", "vm_group_name: B, disable_ha: False, disable_drs: False")
 		wantCompleted(t, l.run(parse(t, text+"run:\n  - test.Wait: {duration_secs: 1}\n"), planner.Options{}, nil))
-		if n := len(l.operations("SetHA", "SetBalancing")); n != 6 {
+		if n := len(l.Operations("SetHA", "SetBalancing")); n != 6 {
 			t.Errorf("%d placement operations, want two for each of 3 VMs", n)
 		}
 	})
@@ -106,7 +103,7 @@ func TestGrowFollowsPowerState(t *testing.T) {
 				l, outcome := play(t, c.before+"run:\n  - vm_group.Grow: {vm_group_name: B, count_per_node: 2, linked_clone: True}\n", nil)
 				wantCompleted(t, outcome)
 				var on []string
-				for _, op := range l.operations("PowerOnVMs") {
+				for _, op := range l.Operations("PowerOnVMs") {
 					if strings.Contains(op, "B-") {
 						on = append(on, strings.TrimSpace(op))
 					}
@@ -115,7 +112,7 @@ func TestGrowFollowsPowerState(t *testing.T) {
 					t.Errorf("powered on %q, want %q", got, c.want)
 				}
 				// Two nodes for B: 2 per node are 4, dealt in turn.
-				clones := l.operations("CloneVM")
+				clones := l.Operations("CloneVM")
 				if len(clones) != 3 || !strings.Contains(clones[0], "B-0002") {
 					t.Errorf("clones %q", clones)
 				}
@@ -134,7 +131,7 @@ func TestMigrateAndReset(t *testing.T) {
 		wantCompleted(t, outcome)
 		wantOperations(t, l, []string{"MigrateVMs A-0001 node-3", "MigrateVMs A-0001 node-1"}, "MigrateVMs")
 		var placed []string
-		for _, e := range l.events {
+		for _, e := range l.Events {
 			if e.Kind == interval.EventPlaced && e.Subject == "A-0001" {
 				placed = append(placed, e.Node)
 			}
@@ -160,7 +157,7 @@ func TestRollingUpgrade(t *testing.T) {
 			"MigrateVMs A-0002 node-3", "MigrateVMs B-0001 node-3", "ShutdownNode node-2", "PowerOnNode node-2",
 			"MigrateVMs A-0002 node-2", "MigrateVMs B-0001 node-2",
 		}, "MigrateVMs", "ShutdownNode", "PowerOnNode")
-		for _, m := range l.messages(interval.EventAnnotation) {
+		for _, m := range l.Messages(interval.EventAnnotation) {
 			if strings.Contains(m, "powered off") {
 				t.Errorf("a load was lost: %s", m)
 			}
@@ -176,10 +173,10 @@ func TestPeriodicSnapshots(t *testing.T) {
 		if took := time.Since(began); took < 20*time.Minute || took > 21*time.Minute {
 			t.Errorf("three snapshots took %v, want two intervals of 10 minutes", took)
 		}
-		if n := len(l.operations("SnapshotVMs")); n != 9 {
+		if n := len(l.Operations("SnapshotVMs")); n != 9 {
 			t.Errorf("%d snapshots, want 3 of each of 3 VMs", n)
 		}
-		if n := len(l.messages(interval.EventAnnotation)); n != 3 {
+		if n := len(l.Messages(interval.EventAnnotation)); n != 3 {
 			t.Errorf("%d annotations, want one per snapshot", n)
 		}
 	})
@@ -193,13 +190,13 @@ func TestAsyncSnapshotsEndWithThePhase(t *testing.T) {
   - test.Wait: {duration_secs: 90}
 `, nil)
 		wantCompleted(t, outcome)
-		if n := len(l.operations("SnapshotVMs")); n != 6 {
+		if n := len(l.Operations("SnapshotVMs")); n != 6 {
 			t.Errorf("%d snapshots in 90 s, want 2 of each of 3 VMs", n)
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, 3)
-		l.fake.SetFault(func(op fake.Operation) error {
+		l.Fake.SetFault(func(op fake.Operation) error {
 			if op.Name == "SnapshotVMs" {
 				return errors.New("no space")
 			}
@@ -220,7 +217,7 @@ func TestPowerOnInBatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, outcome := play(t, "  - vm_group.PowerOff: {vm_group_name: A}\nrun:\n  - vm_group.PowerOn: {vm_group_name: A, max_concurrent: 2}\n", nil)
 		wantCompleted(t, outcome)
-		if n := len(l.operations("PowerOnVMs")); n != 6 {
+		if n := len(l.Operations("PowerOnVMs")); n != 6 {
 			t.Errorf("%d VMs were powered on, want 3 twice", n)
 		}
 	})
@@ -254,7 +251,7 @@ func TestNodePowerOnFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, 3)
 		refused := 0
-		l.fake.SetFault(func(op fake.Operation) error {
+		l.Fake.SetFault(func(op fake.Operation) error {
 			if op.Name == "PowerOnNode" && refused < 1 {
 				refused++
 				return errors.New("BMC does not answer")
@@ -294,7 +291,7 @@ run:
 `, nil)
 		wantCompleted(t, outcome)
 		want := []string{"Waiting for 1 s", "Waited for 1 s", "Cutting the power of node-1"}
-		if got := l.messages(interval.EventAnnotation); !reflect.DeepEqual(got, want) {
+		if got := l.Messages(interval.EventAnnotation); !reflect.DeepEqual(got, want) {
 			t.Errorf("annotations %q, want %q", got, want)
 		}
 	})
@@ -310,7 +307,7 @@ func TestChecksNameNodes(t *testing.T) {
 `, nil)
 		wantCompleted(t, outcome)
 		want := []string{"The hypervisor of node-1 answers", "The BMC of node-3 answers", "node-2 belongs to the cluster"}
-		if got := l.messages(interval.EventAnnotation); !reflect.DeepEqual(got, want) {
+		if got := l.Messages(interval.EventAnnotation); !reflect.DeepEqual(got, want) {
 			t.Errorf("annotations %q, want %q", got, want)
 		}
 	})
@@ -327,7 +324,7 @@ func TestShellRunsInTheRunsFolder(t *testing.T) {
 	if made, err := os.ReadFile(filepath.Join(dir, "made")); err != nil || string(made) != "hello\n" {
 		t.Errorf("file %q, %v", made, err)
 	}
-	if logs := strings.Join(l.messages(interval.EventLog), "\n"); !strings.Contains(logs, "shown") {
+	if logs := strings.Join(l.Messages(interval.EventLog), "\n"); !strings.Contains(logs, "shown") {
 		t.Errorf("output is not logged: %q", logs)
 	}
 	_, outcome = play(t, "run:\n  - experimental.Shell: {cmd: 'echo oops >&2; exit 7'}\n", real)
@@ -383,7 +380,7 @@ func TestRunCommandFailure(t *testing.T) {
 	for name, want := range map[string]string{"": executor.Failed, ", fail_on_error: False": executor.Completed} {
 		synctest.Test(t, func(t *testing.T) {
 			l := newLab(t, 3)
-			l.fake.SetFault(func(op fake.Operation) error {
+			l.Fake.SetFault(func(op fake.Operation) error {
 				if op.Name == "RunInVM" && op.Subject == "A-0002" {
 					return errors.New("exit status 1")
 				}
@@ -397,7 +394,7 @@ func TestRunCommandFailure(t *testing.T) {
 			if want == executor.Failed {
 				wanted = 2 // it ends with the first failure
 			}
-			if n := len(l.operations("RunInVM")); n != wanted {
+			if n := len(l.Operations("RunInVM")); n != wanted {
 				t.Errorf("ran on %d VMs, want %d", n, wanted)
 			}
 		})
@@ -499,14 +496,8 @@ func TestWaitForVMsThatStayOff(t *testing.T) {
 				l := newLab(t, 3)
 				sc := parse(t, strings.ReplaceAll(begin, "power_on: True", "power_on: True, disable_ha: False")+"run:\n"+tt.steps+
 					"  - vm_group.WaitForPowerOn: {vm_group_name: A}\n")
-				inventory, err := l.fake.Inventory(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				catalog := verb.Catalog{Steps: step.All(), Generators: load.Kinds{{Name: "native", Generator: plannertest.Plain{}, JobFiles: true}}}
 				for _, elsewhere := range []bool{true, false} {
-					inventory.RestartsElsewhere = elsewhere
-					plan, err := planner.Compile(sc, inventory, target.Capabilities(l.fake), catalog, planner.Options{})
+					plan, err := l.Compile(sc, planner.Options{}, func(i *target.Inventory) { i.RestartsElsewhere = elsewhere })
 					if err != nil {
 						t.Fatal(err)
 					}
