@@ -10,14 +10,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/braggdev/bragg/internal/compare"
+	"github.com/braggdev/bragg/internal/report"
 	"github.com/braggdev/bragg/internal/report/document"
-
 	"github.com/braggdev/bragg/internal/report/draw"
 
 	"github.com/chromedp/cdproto/input"
 
 	"github.com/braggdev/bragg/internal/interval"
-	"github.com/braggdev/bragg/internal/report"
 	"github.com/braggdev/bragg/internal/result"
 )
 
@@ -178,12 +178,12 @@ func TestPagePrintsNumbersAsTheReportDoes(t *testing.T) {
 
 func TestHostilePageRunsNothing(t *testing.T) {
 	b := open(t)
-	c, err := report.Compare([]*document.Run{hostileRun(), hostileRun()}, report.CompareOptions{})
+	c, err := compare.Runs([]*document.Run{hostileRun(), hostileRun()}, compare.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var comparison bytes.Buffer
-	if err := c.HTML(&comparison); err != nil {
+	if err := report.ComparisonHTML(&comparison, c); err != nil {
 		t.Fatal(err)
 	}
 	for name, page := range map[string][]byte{"report": htmlOf(t, hostileRun()), "comparison": comparison.Bytes()} {
@@ -200,12 +200,12 @@ func TestHostilePageRunsNothing(t *testing.T) {
 
 func TestComparisonIsDrawn(t *testing.T) {
 	b := open(t)
-	c, err := report.Compare([]*document.Run{exampleRun(), newFixture(9, 1.2).run("second")}, report.CompareOptions{AlignAt: "nodes.PowerOff"})
+	c, err := compare.Runs([]*document.Run{exampleRun(), newFixture(9, 1.2).run("second")}, compare.Options{AlignAt: "nodes.PowerOff"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var page bytes.Buffer
-	if err := c.HTML(&page); err != nil {
+	if err := report.ComparisonHTML(&page, c); err != nil {
 		t.Fatal(err)
 	}
 	b.load(t, page.Bytes(), 1200, 800)

@@ -9,11 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/braggdev/bragg/internal/report/document"
-
-	"github.com/braggdev/bragg/internal/report/draw"
-
+	"github.com/braggdev/bragg/internal/compare"
 	"github.com/braggdev/bragg/internal/report"
+	"github.com/braggdev/bragg/internal/report/document"
+	"github.com/braggdev/bragg/internal/report/draw"
 	"github.com/braggdev/bragg/internal/result"
 )
 
@@ -23,9 +22,9 @@ const starved = `[
 	 "evidence": ["worst: 584 ms run-queue wait in 1 s"], "advice": "Use fewer VMs."},
 	{"code": "few-samples", "severity": "info", "subject": "OLTP", "claim": "Too few writes for a stable p99.9 in OLTP (3,542)."}]`
 
-func compared(t *testing.T, runs ...*document.Run) *report.Comparison {
+func compared(t *testing.T, runs ...*document.Run) *compare.Comparison {
 	t.Helper()
-	c, err := report.Compare(runs, report.CompareOptions{})
+	c, err := compare.Runs(runs, compare.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,10 +32,10 @@ func compared(t *testing.T, runs ...*document.Run) *report.Comparison {
 }
 
 // comparisonForms returns the page and the text of a comparison as plain words with single blanks, and its JSON.
-func comparisonForms(t *testing.T, c *report.Comparison) (page, terminal string, decoded report.Comparison) {
+func comparisonForms(t *testing.T, c *compare.Comparison) (page, terminal string, decoded compare.Comparison) {
 	t.Helper()
 	var html, plain, js bytes.Buffer
-	for _, err := range []error{c.HTML(&html), c.Terminal(&plain, 300, false), c.JSON(&js)} {
+	for _, err := range []error{report.ComparisonHTML(&html, c), report.ComparisonTerminal(&plain, c, 300, false), c.JSON(&js)} {
 		if err != nil {
 			t.Fatal(err)
 		}

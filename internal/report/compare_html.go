@@ -4,17 +4,19 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/braggdev/bragg/internal/report/page"
-
+	"github.com/braggdev/bragg/internal/compare"
 	"github.com/braggdev/bragg/internal/report/document"
-
 	"github.com/braggdev/bragg/internal/report/draw"
+	"github.com/braggdev/bragg/internal/report/page"
 )
+
+// Every run has a colour of its own.
+const _ = uint(page.ColorsMax - compare.RunsMax)
 
 // comparisonView is the input of the comparison template.
 type comparisonView struct {
 	page.Shell
-	Of          *Comparison
+	Of          *compare.Comparison
 	Differences draw.Table
 	Note        string // below the differences
 	Factors     draw.Table
@@ -26,7 +28,7 @@ type comparisonView struct {
 // comparedFigure is one result in all runs, as the page shows it.
 type comparedFigure struct {
 	ID        string
-	Result    *ComparedResult
+	Result    *compare.Result
 	Label     string
 	Caption   string
 	Zero      string
@@ -51,9 +53,9 @@ type comparedLineView struct {
 	Cells  []string
 }
 
-// HTML writes the comparison as one self-contained page.
-func (c *Comparison) HTML(w io.Writer) error {
-	view, err := page.Readable(c).view()
+// ComparisonHTML writes the comparison as one self-contained page.
+func ComparisonHTML(w io.Writer, c *compare.Comparison) error {
+	view, err := viewOf(page.Readable(c))
 	if err != nil {
 		return fmt.Errorf("write comparison: %w", err)
 	}
@@ -63,24 +65,24 @@ func (c *Comparison) HTML(w io.Writer) error {
 	return nil
 }
 
-func (c *Comparison) view() (*comparisonView, error) {
-	v := &comparisonView{Of: c, Differences: c.differenceTable(), Note: differencesNote, Factors: c.factorTable(), Same: factorsSame, Loads: c.loadTable()}
-	data := page.PageData{Marks: c.pageMarks()}
+func viewOf(c *compare.Comparison) (*comparisonView, error) {
+	v := &comparisonView{Of: c, Differences: differenceTable(c), Note: differencesNote, Factors: factorTable(c), Same: factorsSame, Loads: loadTable(c)}
+	data := page.PageData{Marks: comparisonMarks(c)}
 	for i := range c.Results {
-		f, ch := c.figure(i)
+		f, ch := resultView(c, i)
 		v.Figures = append(v.Figures, f)
 		if f.Drawn {
 			data.Charts = append(data.Charts, ch)
 		}
 	}
 	var err error
-	v.Shell, err = page.NewShell(fmt.Sprintf("Comparison of %d runs of %s", len(c.Runs), c.Runs[0].Title), c.rehearsal != nil, data)
+	v.Shell, err = page.NewShell(fmt.Sprintf("Comparison of %d runs of %s", len(c.Runs), c.Runs[0].Title), c.Rehearsal != nil, data)
 	v.Comparison = true
 	return v, err
 }
 
-// pageMarks has the events of all runs. Only those of the first run are labelled; the others are lines in the run's colour.
-func (c *Comparison) pageMarks() []page.PageMark {
+// comparisonMarks has the events of all runs. Only those of the first run are labelled; the others are lines in the run's colour.
+func comparisonMarks(c *compare.Comparison) []page.PageMark {
 	var list []page.PageMark
 	for i, r := range c.Runs {
 		for _, m := range r.Marks {
@@ -91,17 +93,17 @@ func (c *Comparison) pageMarks() []page.PageMark {
 	return list
 }
 
-func (c *Comparison) figure(index int) (comparedFigure, page.Chart) {
+func resultView(c *compare.Comparison, index int) (comparedFigure, page.Chart) {
 	r := &c.Results[index]
-	f := comparedFigure{ID: fmt.Sprintf("result-%d", index+1), Result: r, Rehearsal: c.rehearsal != nil, Log: r.Type == "latency",
+	f := comparedFigure{ID: fmt.Sprintf("result-%d", index+1), Result: r, Rehearsal: c.Rehearsal != nil, Log: r.Type == "latency",
 		Long: len(r.Rows)*(3*len(c.Runs)-2) > 2*page.LongRows, Many: len(r.Lines) > page.ManySeries, Caption: "Statistics by window", Zero: c.Alignment()}
 	if base, _ := draw.BaseUnit(r.Unit); base != "" && !draw.OwnsPrefix(base) {
 		f.Caption += ", in " + base
 	}
 	for i := range r.Rows {
-		f.Groups = append(f.Groups, c.group(&r.Rows[i]))
+		f.Groups = append(f.Groups, groupView(c, &r.Rows[i]))
 	}
-	from, to := r.extent()
+	from, to := resultExtent(r)
 	margin := (to - from) * 0.015
 	from, to = from-margin, to+margin
 	ch := page.Chart{ID: f.ID, Title: r.Title, Unit: r.Unit, From: from, To: to}
@@ -128,18 +130,18 @@ func (c *Comparison) figure(index int) (comparedFigure, page.Chart) {
 	return f, ch
 }
 
-func (c *Comparison) group(row *ComparedRow) comparedGroup {
+func groupView(c *compare.Comparison, row *compare.Row) comparedGroup {
 	g := comparedGroup{Window: document.WindowLabel(row.Window), Series: document.SeriesLabel(row.Series, row.Kind)}
 	for i := range c.Runs {
 		g.Rows = append(g.Rows, comparedLineView{Name: c.Runs[i].Name,
-			Cells: row.cells(func(f *Figure) string { return f.text(i) })})
+			Cells: cells(row, func(f *compare.Figure) string { return valueText(f, i) })})
 	}
 	for i := 1; i < len(c.Runs); i++ {
 		g.Rows = append(g.Rows,
 			comparedLineView{Name: c.Runs[i].Name + " ÷ " + c.Runs[0].Name, Versus: true,
-				Cells: row.cells(func(f *Figure) string { return ratioText(f.Ratios[i]) })},
+				Cells: cells(row, func(f *compare.Figure) string { return ratioText(f.Ratios[i]) })},
 			comparedLineView{Name: c.Runs[i].Name + " − " + c.Runs[0].Name, Versus: true,
-				Cells: row.cells(func(f *Figure) string { return differenceText(f, f.Differences[i]) })})
+				Cells: cells(row, func(f *compare.Figure) string { return differenceText(f, f.Differences[i]) })})
 	}
 	return g
 }

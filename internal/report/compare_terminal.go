@@ -5,16 +5,15 @@ import (
 	"io"
 	"math"
 
+	"github.com/braggdev/bragg/internal/compare"
+	"github.com/braggdev/bragg/internal/report/document"
+	"github.com/braggdev/bragg/internal/report/draw"
 	"github.com/braggdev/bragg/internal/report/page"
 	"github.com/braggdev/bragg/internal/unit"
-
-	"github.com/braggdev/bragg/internal/report/document"
-
-	"github.com/braggdev/bragg/internal/report/draw"
 )
 
-// Terminal writes the comparison as text for width columns (0: 100).
-func (c *Comparison) Terminal(w io.Writer, width int, color bool) error {
+// ComparisonTerminal writes the comparison as text for width columns (0: 100).
+func ComparisonTerminal(w io.Writer, c *compare.Comparison, width int, color bool) error {
 	if width == 0 {
 		width = draw.WidthDefault
 	}
@@ -26,13 +25,13 @@ func (c *Comparison) Terminal(w io.Writer, width int, color bool) error {
 	return nil
 }
 
-func (p *textPage) comparison(c *Comparison) {
-	if c.rehearsal != nil {
+func (p *textPage) comparison(c *compare.Comparison) {
+	if c.Rehearsal != nil {
 		p.banner("REHEARSALS: scaled down; not comparable with a full run")
 	}
 	p.line(p.Bold(fmt.Sprintf("Comparison of %d runs", len(c.Runs))) + p.Dim("  aligned at "+c.Alignment()))
 	for _, r := range c.Runs {
-		p.item(r.Name, c.runLine(r))
+		p.item(r.Name, runLine(r))
 	}
 	p.comparedDifferences(c)
 	p.comparedValidity(c)
@@ -40,7 +39,7 @@ func (p *textPage) comparison(c *Comparison) {
 	if len(c.Factors) == 0 {
 		p.text("", factorsSame, nil)
 	} else {
-		t := c.factorTable()
+		t := factorTable(c)
 		p.table(&t)
 	}
 	for i := range c.Results {
@@ -48,22 +47,14 @@ func (p *textPage) comparison(c *Comparison) {
 	}
 	if len(c.Loads) > 0 {
 		p.section("Workloads")
-		t := c.loadTable()
+		t := loadTable(c)
 		p.table(&t)
 	}
 }
 
 const factorsSame = "Scenario, variables, target, engines, versions and environment match, as far as recorded."
 
-// Alignment names the event that is zero on the common axis.
-func (c *Comparison) Alignment() string {
-	if c.AlignAt == "" {
-		return "the start of the run phase"
-	}
-	return c.AlignAt
-}
-
-func (c *Comparison) runLine(r ComparedRun) string {
+func runLine(r compare.Run) string {
 	text := fmt.Sprintf("%s  %s  %s", r.Run, r.Scenario, r.Verdict)
 	if r.Label != "" {
 		text += "  " + r.Label
@@ -71,7 +62,7 @@ func (c *Comparison) runLine(r ComparedRun) string {
 	return text
 }
 
-func (c *Comparison) factorTable() draw.Table {
+func factorTable(c *compare.Comparison) draw.Table {
 	t := draw.Table{Heads: []string{"factor"}}
 	for _, r := range c.Runs {
 		t.Heads = append(t.Heads, r.Name)
@@ -90,21 +81,21 @@ func (c *Comparison) factorTable() draw.Table {
 	return t
 }
 
-func (p *textPage) comparedResult(c *Comparison, r *ComparedResult) {
+func (p *textPage) comparedResult(c *compare.Comparison, r *compare.Result) {
 	p.section(r.Title)
 	p.comparedLines(c, r)
 	if len(r.Rows) > 0 {
-		t := r.table(c)
+		t := resultTable(c, r)
 		p.table(&t)
 	}
 }
 
 // comparedLines draws lines of one kind on one scale, so that they can be compared.
-func (p *textPage) comparedLines(c *Comparison, r *ComparedResult) {
+func (p *textPage) comparedLines(c *compare.Comparison, r *compare.Result) {
 	if len(r.Lines) == 0 {
 		return
 	}
-	from, to := r.extent()
+	from, to := resultExtent(r)
 	tops := map[string]float64{}
 	for i := range r.Lines {
 		l := &r.Lines[i]
@@ -120,7 +111,7 @@ func (p *textPage) comparedLines(c *Comparison, r *ComparedResult) {
 	p.line("")
 }
 
-func (r *ComparedResult) extent() (from, to float64) {
+func resultExtent(r *compare.Result) (from, to float64) {
 	from, to = math.Inf(1), math.Inf(-1)
 	for i := range r.Lines {
 		if points := r.Lines[i].Points; len(points) > 0 {
@@ -133,11 +124,11 @@ func (r *ComparedResult) extent() (from, to float64) {
 	return from, to
 }
 
-// table has for each window and series one row per run, then ratio and difference of every further run.
-func (r *ComparedResult) table(c *Comparison) draw.Table {
+// resultTable has for each window and series one row per run, then ratio and difference of every further run.
+func resultTable(c *compare.Comparison, r *compare.Result) draw.Table {
 	t := draw.Table{Heads: append([]string{"window", "series", "run"}, document.StatisticHeads...), Left: 3, Grouped: true}
 	for i := range r.Rows {
-		g := c.group(&r.Rows[i])
+		g := groupView(c, &r.Rows[i])
 		series := g.Series
 		for _, line := range g.Rows {
 			t.Add(append([]string{g.Window, series, line.Name}, line.Cells...)...)
@@ -147,7 +138,7 @@ func (r *ComparedResult) table(c *Comparison) draw.Table {
 	return t
 }
 
-func (row *ComparedRow) cells(text func(*Figure) string) []string {
+func cells(row *compare.Row, text func(*compare.Figure) string) []string {
 	var out []string
 	for i := range row.Figures {
 		out = append(out, text(&row.Figures[i]))
@@ -155,7 +146,7 @@ func (row *ComparedRow) cells(text func(*Figure) string) []string {
 	return out
 }
 
-func (c *Comparison) loadTable() draw.Table {
+func loadTable(c *compare.Comparison) draw.Table {
 	t := draw.Table{Heads: []string{"workload", "figure"}, Left: 2}
 	for _, r := range c.Runs {
 		t.Heads = append(t.Heads, r.Name)
@@ -169,7 +160,7 @@ func (c *Comparison) loadTable() draw.Table {
 			f := &c.Loads[i].Figures[j]
 			row := []string{title, f.Name}
 			for k := range c.Runs {
-				row = append(row, f.text(k))
+				row = append(row, valueText(f, k))
 			}
 			for k := 1; k < len(c.Runs); k++ {
 				row = append(row, ratioText(f.Ratios[k]), differenceText(f, f.Differences[k]))

@@ -5,11 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/braggdev/bragg/internal/report/document"
-
+	"github.com/braggdev/bragg/internal/compare"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/report"
+	"github.com/braggdev/bragg/internal/report/document"
 )
 
 func TestCompareRefuses(t *testing.T) {
@@ -30,7 +30,7 @@ func TestCompareRefuses(t *testing.T) {
 		{"a strange event", []*document.Run{full, full}, "x", "compare-event", diag.ExitUsage, "nodes.PowerOff node-3"},
 	}
 	for _, c := range cases {
-		_, err := report.Compare(c.runs, report.CompareOptions{AlignAt: c.at})
+		_, err := compare.Runs(c.runs, compare.Options{AlignAt: c.at})
 		var e *diag.Error
 		if !errors.As(err, &e) {
 			t.Errorf("%s: error %v", c.name, err)
@@ -50,7 +50,7 @@ func TestCompareSaysWhatDiffers(t *testing.T) {
 	b.Manifest.Environment = map[string]string{"memory": "32 GiB"}
 	b.Manifest.Target.Facts = [][2]string{{"compression", "on"}}
 	b.Manifest.Seed++
-	c, err := report.Compare([]*document.Run{a, b}, report.CompareOptions{})
+	c, err := compare.Runs([]*document.Run{a, b}, compare.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestCompareSaysWhatDiffers(t *testing.T) {
 		t.Errorf("the warnings are %q", warnings)
 	}
 	b.Manifest.Scenario.Name, b.Manifest.Target.Simulated = "oltp", true
-	c, err = report.Compare([]*document.Run{a, b}, report.CompareOptions{})
+	c, err = compare.Runs([]*document.Run{a, b}, compare.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func TestCompareRatiosAndAlignment(t *testing.T) {
 		first.Stats[i].Series = "total"
 	}
 	for _, at := range []string{"", "nodes.PowerOff", "nodes.PowerOff node-3"} {
-		c, err := report.Compare([]*document.Run{a, b}, report.CompareOptions{AlignAt: at})
+		c, err := compare.Runs([]*document.Run{a, b}, compare.Options{AlignAt: at})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -133,12 +133,12 @@ func TestCompareRatiosAndAlignment(t *testing.T) {
 func TestReducedRunsWithOtherFactorsAreWarnedOf(t *testing.T) {
 	a, b := rehearsalRun(), rehearsalRun()
 	b.Manifest.Rehearsal.TimeFactor = 0.5
-	c, err := report.Compare([]*document.Run{a, b}, report.CompareOptions{})
+	c, err := compare.Runs([]*document.Run{a, b}, compare.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	if err := c.Terminal(&out, 60, false); err != nil {
+	if err := report.ComparisonTerminal(&out, c, 60, false); err != nil {
 		t.Fatal(err)
 	}
 	var narrow strings.Builder

@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/braggdev/bragg/internal/report/document"
-
+	"github.com/braggdev/bragg/internal/compare"
 	"github.com/braggdev/bragg/internal/report"
+	"github.com/braggdev/bragg/internal/report/document"
 )
 
 var update = flag.Bool("update", false, "rewrite goldens")
@@ -58,11 +58,11 @@ func TestComparisonGoldens(t *testing.T) {
 	second := other.run("20250922-101502-p0qqwe")
 	second.Manifest.Label = "cluster A, firmware 4.3"
 	second.Manifest.Versions["kernel"] = "6.12.3"
-	c, err := report.Compare([]*document.Run{smallRun(), second}, report.CompareOptions{AlignAt: "nodes.poweroff"})
+	c, err := compare.Runs([]*document.Run{smallRun(), second}, compare.Options{AlignAt: "nodes.poweroff"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "compare-120.txt", func(w io.Writer) error { return c.Terminal(w, 120, false) })
-	golden(t, "compare-60.txt", func(w io.Writer) error { return c.Terminal(w, 60, false) })
+	golden(t, "compare-120.txt", func(w io.Writer) error { return report.ComparisonTerminal(w, c, 120, false) })
+	golden(t, "compare-60.txt", func(w io.Writer) error { return report.ComparisonTerminal(w, c, 60, false) })
 	golden(t, "compare.json", c.JSON)
 }

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/braggdev/bragg/internal/report/page"
-
+	"github.com/braggdev/bragg/internal/compare"
 	"github.com/braggdev/bragg/internal/report/document"
+	"github.com/braggdev/bragg/internal/report/page"
 
 	"golang.org/x/net/html"
 
@@ -184,7 +184,7 @@ func vocabulary(root *html.Node) map[string]bool {
 }
 
 func TestHostileNamesOnATerminal(t *testing.T) {
-	c, err := report.Compare([]*document.Run{hostileRun(), hostileRun()}, report.CompareOptions{})
+	c, err := compare.Runs([]*document.Run{hostileRun(), hostileRun()}, compare.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +193,7 @@ func TestHostileNamesOnATerminal(t *testing.T) {
 		if err := report.Terminal(&b, hostileRun(), width, false); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.Terminal(&b, width, false); err != nil {
+		if err := report.ComparisonTerminal(&b, c, width, false); err != nil {
 			t.Fatal(err)
 		}
 		for _, r := range b.String() {

@@ -16,9 +16,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/braggdev/bragg/internal/compare"
 	"github.com/braggdev/bragg/internal/report/document"
-
-	"github.com/braggdev/bragg/internal/report"
 )
 
 // keys are those of a type of reports by their path: "results[].series[].name".
@@ -104,7 +103,7 @@ func addComments(into map[string]string, name string, s *ast.StructType) {
 
 // isReports reports whether a struct is written with all its keys; positions and events are described elsewhere.
 func isReports(t reflect.Type) bool {
-	return regexp.MustCompile(`/(report|report/document|result|finding)$`).MatchString(t.PkgPath())
+	return regexp.MustCompile(`/(compare|report/document|result|finding)$`).MatchString(t.PkgPath())
 }
 
 func jsonType(t reflect.Type, options string) string {
@@ -132,10 +131,10 @@ func TestKeysAreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	comments := fieldComments(t, ".", "document", "../result", "../finding")
+	comments := fieldComments(t, "../compare", "document", "../result", "../finding")
 	want := string(text)
 	for heading, of := range map[string]reflect.Type{
-		"## Report\n": reflect.TypeFor[document.Document](), "## Comparison\n": reflect.TypeFor[report.Comparison](),
+		"## Report\n": reflect.TypeFor[document.Document](), "## Comparison\n": reflect.TypeFor[compare.Comparison](),
 	} {
 		before, rest, found := strings.Cut(want, heading)
 		introduction, old, table := strings.Cut(rest, "| key | type | holds |")
@@ -184,7 +183,7 @@ func TestKeysAreAlwaysThere(t *testing.T) {
 		}
 		of := reflect.TypeFor[document.Document]()
 		if strings.Contains(name, "comparison") {
-			of = reflect.TypeFor[report.Comparison]()
+			of = reflect.TypeFor[compare.Comparison]()
 		}
 		all := keys{}
 		keysOf(of, "", nil, all)

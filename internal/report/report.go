@@ -1,8 +1,8 @@
-// Package report renders the report of a run, and the comparison of several runs (Compare). Package document computes all
-// numbers; renderers only format them, so all forms of the report agree.
+// Package report renders the report of a run, and the comparison of several runs. Packages document and compare compute
+// all numbers; renderers only format them, so all forms of the report agree.
 //
 //	document.Run ──Build──▶ Document ──▶ Terminal, Brief, JUnit here; HTML in page; JSON and CSV in document
-//	documents ──Compare──▶ Comparison ──▶ Terminal, HTML, JSON
+//	compare.Comparison ──▶ ComparisonTerminal, ComparisonHTML
 //
 // The package measures and evaluates nothing. It reads the manifest, the plan, the events and the summary that sealing wrote, so
 // the report of a ten-hour run is as cheap as that of a minute.
@@ -12,13 +12,10 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/braggdev/bragg/internal/report/page"
-
-	"github.com/braggdev/bragg/internal/report/document"
-
-	"github.com/braggdev/bragg/internal/report/draw"
-
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/report/document"
+	"github.com/braggdev/bragg/internal/report/draw"
+	"github.com/braggdev/bragg/internal/report/page"
 )
 
 // Options are the user's settings for a renderer. The zero value is ready to use.

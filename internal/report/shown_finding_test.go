@@ -5,11 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/braggdev/bragg/internal/report/document"
-	"github.com/braggdev/bragg/internal/report/page"
-
+	"github.com/braggdev/bragg/internal/compare"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/report"
+	"github.com/braggdev/bragg/internal/report/document"
+	"github.com/braggdev/bragg/internal/report/page"
 )
 
 // TestAdviceStandsOnceForItsKind: findings that differ in their subject alone do not repeat what to do, neither in a report nor in
@@ -27,11 +27,11 @@ func TestAdviceStandsOnceForItsKind(t *testing.T) {
 	}
 	a, b := load(starved("A"), starved("B"), other), load(starved("C"), other)
 	var text, shown, compared, comparedPage bytes.Buffer
-	c, err := report.Compare([]*document.Run{a, b}, report.CompareOptions{})
+	c, err := compare.Runs([]*document.Run{a, b}, compare.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, err := range []error{report.Terminal(&text, a, 100, false), page.HTML(&shown, a), c.Terminal(&compared, 100, false), c.HTML(&comparedPage)} {
+	for _, err := range []error{report.Terminal(&text, a, 100, false), page.HTML(&shown, a), report.ComparisonTerminal(&compared, c, 100, false), report.ComparisonHTML(&comparedPage, c)} {
 		if err != nil {
 			t.Fatal(err)
 		}

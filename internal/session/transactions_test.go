@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/braggdev/bragg/internal/compare"
 	"github.com/braggdev/bragg/internal/report/document"
 
 	"github.com/braggdev/bragg/internal/finding"
@@ -69,12 +70,12 @@ func TestGeneratorWithoutIO(t *testing.T) {
 		runs = append(runs, carryOut(t, order))
 	}
 	checkTransactions(t, runs[0])
-	c, err := report.Compare(runs, report.CompareOptions{})
+	c, err := compare.Runs(runs, compare.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var names []string
-	for _, f := range c.Loads[slices.IndexFunc(c.Loads, func(l report.ComparedLoad) bool { return l.Workload == "TPC" })].Figures {
+	for _, f := range c.Loads[slices.IndexFunc(c.Loads, func(l compare.Load) bool { return l.Workload == "TPC" })].Figures {
 		names = append(names, f.Name+" "+f.Unit)
 	}
 	for _, want := range []string{"operations per second operations/s", "buffer hits %", "new-order service time, p99 ns"} {

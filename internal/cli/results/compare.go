@@ -3,6 +3,7 @@ package results
 import (
 	"io"
 
+	"github.com/braggdev/bragg/internal/compare"
 	"github.com/braggdev/bragg/internal/report/document"
 
 	"github.com/spf13/cobra"
@@ -39,7 +40,7 @@ func NewCompare(p *console.Process) *cobra.Command {
 					return err
 				}
 			}
-			c, err := report.Compare(all, report.CompareOptions{AlignAt: align})
+			c, err := compare.Runs(all, compare.Options{AlignAt: align})
 			if err != nil {
 				return err
 			}
@@ -81,12 +82,12 @@ func readRuns(p *console.Process, runs string, words []string) ([]*document.Run,
 }
 
 // comparisonForm returns the function that writes a comparison in the named format.
-func comparisonForm(p *console.Process, c *report.Comparison, name, out string) func(io.Writer) error {
+func comparisonForm(p *console.Process, c *compare.Comparison, name, out string) func(io.Writer) error {
 	switch name {
 	case "html":
-		return c.HTML
+		return func(w io.Writer) error { return report.ComparisonHTML(w, c) }
 	case console.FormJSON:
 		return c.JSON
 	}
-	return func(w io.Writer) error { return c.Terminal(w, p.Width(), p.Color() && out == "") }
+	return func(w io.Writer) error { return report.ComparisonTerminal(w, c, p.Width(), p.Color() && out == "") }
 }

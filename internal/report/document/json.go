@@ -68,7 +68,7 @@ func (e *wholeEncoder) value(v reflect.Value) error {
 
 // isWhole reports whether a struct is written with all its keys.
 func isWhole(t reflect.Type) bool {
-	for _, name := range []string{"/report", "/report/document", "/result", "/finding"} {
+	for _, name := range []string{"/compare", "/report/document", "/result", "/finding"} {
 		if strings.HasSuffix(t.PkgPath(), name) {
 			return true
 		}

@@ -143,7 +143,7 @@ func plottedLines(series []result.Series) (lines []Plotted, reduced bool) {
 		}
 		key := s.Name + "\x00" + s.Kind
 		if _, known := colors[key]; !known {
-			colors[key] = len(colors) % ComparedMax
+			colors[key] = len(colors) % ColorsMax
 		}
 		if _, known := statistics[s.Statistic]; !known {
 			statistics[s.Statistic] = min(len(statistics), 1)
@@ -242,5 +242,5 @@ func planText(raw json.RawMessage) string {
 	return textio.Lines(b.String())
 }
 
-// ComparedMax bounds the runs of one comparison: a page has no more colours that can be distinguished.
-const ComparedMax = 8
+// ColorsMax is the number of colours of lines that can be distinguished.
+const ColorsMax = 8

@@ -1,15 +1,21 @@
-package report
+package compare
 
 import (
 	"fmt"
 	"strings"
 
-	"github.com/braggdev/bragg/internal/report/document"
-
-	"github.com/braggdev/bragg/internal/report/draw"
-
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/report/document"
+	"github.com/braggdev/bragg/internal/report/draw"
 )
+
+// Alignment names the event that is zero on the common axis.
+func (c *Comparison) Alignment() string {
+	if c.AlignAt == "" {
+		return "the start of the run phase"
+	}
+	return c.AlignAt
+}
 
 // zeroOf returns the time of a run that is zero on the common axis.
 func zeroOf(d *document.Document, event string) (int64, error) {

@@ -1,13 +1,13 @@
-package report
+package compare
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/braggdev/bragg/internal/report/document"
-
 	"github.com/braggdev/bragg/internal/unit"
 )
 
@@ -30,7 +30,7 @@ func factors(documents []*document.Document) []Factor {
 				names[name] = true
 			}
 		}
-		for _, name := range sortedKeys(names) {
+		for _, name := range slices.Sorted(maps.Keys(names)) {
 			add(prefix+name, func(d *document.Document) string { return get(d)[name] })
 		}
 	}

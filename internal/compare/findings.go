@@ -1,32 +1,30 @@
-package report
+package compare
 
 import (
 	"cmp"
 	"reflect"
 	"slices"
 
-	"github.com/braggdev/bragg/internal/report/document"
-
-	"github.com/braggdev/bragg/internal/report/draw"
-
 	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/report/document"
+	"github.com/braggdev/bragg/internal/report/draw"
 )
 
-// ComparedFinding is one finding of one run, or an identical finding of several runs.
-type ComparedFinding struct {
+// Finding is one finding of one run, or an identical finding of several runs.
+type Finding struct {
 	Runs []string `json:"runs"` // names: "A", "B"
 	finding.Finding
 }
 
 // comparedFindings lists the findings of all runs, the worst first.
-func comparedFindings(documents []*document.Document) []ComparedFinding {
-	list := []ComparedFinding{}
+func comparedFindings(documents []*document.Document) []Finding {
+	list := []Finding{}
 	for i, d := range documents {
 		name := runName(i)
 		for _, f := range d.Findings {
-			at := slices.IndexFunc(list, func(known ComparedFinding) bool { return reflect.DeepEqual(known.Finding, f) })
+			at := slices.IndexFunc(list, func(known Finding) bool { return reflect.DeepEqual(known.Finding, f) })
 			if at < 0 {
-				list = append(list, ComparedFinding{Runs: []string{name}, Finding: f})
+				list = append(list, Finding{Runs: []string{name}, Finding: f})
 			} else if !slices.Contains(list[at].Runs, name) {
 				list[at].Runs = append(list[at].Runs, name)
 			}
@@ -40,7 +38,7 @@ func comparedFindings(documents []*document.Document) []ComparedFinding {
 			kind[f.Code] = i
 		}
 	}
-	slices.SortStableFunc(list, func(a, b ComparedFinding) int {
+	slices.SortStableFunc(list, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(slices.Index(order, a.Severity), slices.Index(order, b.Severity)), cmp.Compare(kind[a.Code], kind[b.Code]))
 	})
 	return list
@@ -50,7 +48,7 @@ func comparedFindings(documents []*document.Document) []ComparedFinding {
 func runName(index int) string { return string(rune('A' + index)) }
 
 // Of names the runs: "Run A", "Runs A and B".
-func (f *ComparedFinding) Of() string {
+func (f *Finding) Of() string {
 	if len(f.Runs) == 1 {
 		return "Run " + f.Runs[0]
 	}
@@ -69,32 +67,6 @@ func (c *Comparison) Calm() string {
 		return "No warnings and no findings. Factors that differ are listed below."
 	}
 	return "No recorded difference affects this comparison."
-}
-
-// comparedValidity prints what casts doubt on the comparison.
-func (p *textPage) comparedValidity(c *Comparison) {
-	p.section("Comparability")
-	for _, warning := range c.Warnings {
-		p.text("  ", "warning: "+warning, p.Doubt)
-	}
-	for _, f := range c.ShownFindings() {
-		p.finding(f.Of, f.Finding)
-	}
-	if calm := c.Calm(); calm != "" {
-		p.text("", calm, nil)
-	}
-}
-
-// comparedDifferences prints the largest differences.
-func (p *textPage) comparedDifferences(c *Comparison) {
-	p.section("Largest differences")
-	if len(c.Largest) == 0 {
-		p.text("", "No figure differs.", nil)
-		return
-	}
-	t := c.differenceTable()
-	p.table(&t)
-	p.text("", differencesNote, p.Dim)
 }
 
 // ShownFindings are the findings of all runs as a page or a terminal shows them.

@@ -1,17 +1,12 @@
-package report
+package compare
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"time"
 
 	"github.com/braggdev/bragg/internal/report/document"
-	"github.com/braggdev/bragg/internal/unit"
-
-	"github.com/braggdev/bragg/internal/report/draw"
-
 	"github.com/braggdev/bragg/internal/result"
 )
 
@@ -114,7 +109,7 @@ func (d Difference) complete() (Difference, bool) {
 }
 
 // resultDifferences returns the largest difference of each series of one result, over its windows and figures.
-func resultDifferences(documents []*document.Document, r *ComparedResult, run int) []Difference {
+func resultDifferences(documents []*document.Document, r *Result, run int) []Difference {
 	if r.unasked {
 		return nil
 	}
@@ -213,7 +208,7 @@ func pointsBetween(points result.Points, fromNanos, toNanos int64) []float64 {
 
 // loadDifferences are differences of a workload that no result shows: errors, dropped operations, the time to complete and, if
 // the scenario has no results, its rate.
-func loadDifferences(l *ComparedLoad, run int, ofResults bool) []Difference {
+func loadDifferences(l *Load, run int, ofResults bool) []Difference {
 	var list []Difference
 	for i := range l.Figures {
 		f := &l.Figures[i]
@@ -238,65 +233,3 @@ func loadDifferences(l *ComparedLoad, run int, ofResults bool) []Difference {
 	}
 	return list
 }
-
-// label names the figure: the result or workload, the series and the statistic.
-func (d *Difference) label() string {
-	text := d.Title
-	if series := document.SeriesLabel(d.Series, d.Kind); series != "" && d.Series != d.Title {
-		text += ", " + series
-	}
-	return text + ", " + d.Metric
-}
-
-func (d *Difference) changeText() string {
-	text := "from 0"
-	if d.Base > 0 {
-		if text = draw.Signed(unit.FormatPercent(float64(d.Change))); d.Change >= 9 {
-			text = ratioText(d.Value / d.Base)
-		}
-	}
-	return text
-}
-
-func (d *Difference) noiseText() string {
-	switch noise := float64(d.Noise); {
-	case math.IsNaN(noise):
-		return "unknown"
-	case !d.BeyondNoise:
-		return "±" + unit.FormatPercent(noise) + ": within noise"
-	default:
-		return "±" + unit.FormatPercent(noise)
-	}
-}
-
-// differenceTable has the largest differences as the page and the terminal show them.
-func (c *Comparison) differenceTable() draw.Table {
-	t := draw.Table{Heads: []string{"figure", "window", c.Runs[0].Name, c.Runs[1].Name, "change", "noise"}, Left: 2}
-	several := len(c.Runs) > 2
-	if several {
-		t.Heads[3] = "other run"
-	}
-	for i := range c.Largest {
-		d := &c.Largest[i]
-		value := quantityOf(d.Value, d.Unit)
-		if several {
-			value = fmt.Sprintf("%s: %s", c.Runs[d.Run].Name, value)
-		}
-		window := "whole run"
-		if d.Result != "" {
-			window = document.WindowLabel(d.Window)
-		}
-		t.Add(d.label(), window, quantityOf(d.Base, d.Unit), value, d.changeText(), d.noiseText())
-	}
-	return t
-}
-
-func quantityOf(v result.Number, unitName string) string {
-	if unitName == "errors" || unitName == "operations" {
-		return unit.FormatWhole(uint64(v)) + " " + unitName
-	}
-	return draw.Quantity(float64(v), unitName)
-}
-
-const differencesNote = "Ordered by relative change beyond noise. Noise is two standard errors of the difference, from the means of ten " +
-	"batches of each window; it does not include run-to-run variance."

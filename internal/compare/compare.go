@@ -1,4 +1,8 @@
-package report
+// Package compare puts several runs side by side: it aligns them in time, pairs their results and workloads, computes ratios and
+// differences, and lists the factors and findings that may explain them. It draws nothing; package report does.
+//
+//	documents ──Runs──▶ Comparison ──▶ JSON here; terminal and HTML in report
+package compare
 
 import (
 	"fmt"
@@ -7,20 +11,20 @@ import (
 	"slices"
 	"time"
 
-	"github.com/braggdev/bragg/internal/report/page"
-
-	"github.com/braggdev/bragg/internal/report/document"
-
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/report/document"
 	"github.com/braggdev/bragg/internal/result"
 )
 
-// ComparisonFormat is the version of the JSON. It is raised when a program that reads the previous version could misread the new
+// Format is the version of the JSON. It is raised when a program that reads the previous version could misread the new
 // one.
-const ComparisonFormat = 1
+const Format = 1
 
-// CompareOptions select how runs are compared.
-type CompareOptions struct {
+// RunsMax bounds the runs of one comparison: a page has no more colours that can be distinguished.
+const RunsMax = 8
+
+// Options select how runs are compared.
+type Options struct {
 	// AlignAt names the event that is zero on the common axis: a step ("nodes.PowerOff"), or the text of an
 	// annotation. Empty: the start of the run phase.
 	AlignAt string
@@ -28,22 +32,22 @@ type CompareOptions struct {
 
 // Comparison is several runs side by side; the first is the base of every ratio and difference. Its JSON is stable.
 type Comparison struct {
-	Format  int           `json:"comparison_format"`
-	AlignAt string        `json:"align_at"`
-	Runs    []ComparedRun `json:"runs"`
+	Format  int    `json:"comparison_format"`
+	AlignAt string `json:"align_at"`
+	Runs    []Run  `json:"runs"`
 	// Largest are the largest differences, at most five, the largest first.
-	Largest  []Difference      `json:"largest_differences"`
-	Warnings []string          `json:"warnings"`
-	Findings []ComparedFinding `json:"findings"` // all findings of all runs
-	Factors  []Factor          `json:"factors"`  // only those that differ
-	Results  []ComparedResult  `json:"results"`
-	Loads    []ComparedLoad    `json:"workloads"`
+	Largest  []Difference `json:"largest_differences"`
+	Warnings []string     `json:"warnings"`
+	Findings []Finding    `json:"findings"` // all findings of all runs
+	Factors  []Factor     `json:"factors"`  // only those that differ
+	Results  []Result     `json:"results"`
+	Loads    []Load       `json:"workloads"`
 
-	rehearsal *document.Document // of a comparison of rehearsals: the first
+	Rehearsal *document.Document `json:"-"` // of a comparison of rehearsals: the first
 }
 
-// ComparedRun is one run of a Comparison.
-type ComparedRun struct {
+// Run is one run of a Comparison.
+type Run struct {
 	Run       string          `json:"run"`
 	Name      string          `json:"name"` // "A", "B", … in tables and charts
 	Label     string          `json:"label,omitempty"`
@@ -63,26 +67,26 @@ type Factor struct {
 	Values []string `json:"values"` // one per run; "" if a run lacks it
 }
 
-// ComparedResult is one chart of all runs.
-type ComparedResult struct {
-	Name  string         `json:"name"`
-	Title string         `json:"title"`
-	Type  string         `json:"type"`
-	Unit  string         `json:"unit"`
-	Lines []ComparedLine `json:"lines"`
-	Rows  []ComparedRow  `json:"rows"`
+// Result is one chart of all runs.
+type Result struct {
+	Name  string `json:"name"`
+	Title string `json:"title"`
+	Type  string `json:"type"`
+	Unit  string `json:"unit"`
+	Lines []Line `json:"lines"`
+	Rows  []Row  `json:"rows"`
 
 	unasked bool // not a result of the scenario
 }
 
-// ComparedLine is one series of one run on the common axis.
-type ComparedLine struct {
+// Line is one series of one run on the common axis.
+type Line struct {
 	Run int `json:"run"` // index of Runs
 	result.Series
 }
 
-// ComparedRow is one series over one window in all runs.
-type ComparedRow struct {
+// Row is one series over one window in all runs.
+type Row struct {
 	Window  string   `json:"window"`
 	Series  string   `json:"series"`
 	Kind    string   `json:"kind,omitempty"`
@@ -91,8 +95,8 @@ type ComparedRow struct {
 	stats []*document.Statistic // one per run; nil if a run lacks it
 }
 
-// ComparedLoad is one start of one workload in all runs.
-type ComparedLoad struct {
+// Load is one start of one workload in all runs.
+type Load struct {
 	Workload string   `json:"workload"`
 	Figures  []Figure `json:"figures"`
 }
@@ -108,13 +112,13 @@ type Figure struct {
 	AtLeast []bool `json:"at_least"`
 }
 
-// Compare compares runs. It returns an error for fewer than two runs, an unfinished run, a rehearsal and a full run together, and
+// Runs compares runs. It returns an error for fewer than two runs, an unfinished run, a rehearsal and a full run together, and
 // a run without the event of AlignAt.
-func Compare(runs []*document.Run, o CompareOptions) (*Comparison, error) {
+func Runs(runs []*document.Run, o Options) (*Comparison, error) {
 	if err := comparable(runs); err != nil {
 		return nil, err
 	}
-	c := &Comparison{Format: ComparisonFormat, AlignAt: o.AlignAt}
+	c := &Comparison{Format: Format, AlignAt: o.AlignAt}
 	documents := make([]*document.Document, len(runs))
 	for i, run := range runs {
 		d := document.Build(run)
@@ -123,7 +127,7 @@ func Compare(runs []*document.Run, o CompareOptions) (*Comparison, error) {
 		if err != nil {
 			return nil, err
 		}
-		r := ComparedRun{Run: d.Run, Name: runName(i), Label: d.Label, Scenario: d.Scenario.Name, Title: document.DisplayName(d), Created: d.Created,
+		r := Run{Run: d.Run, Name: runName(i), Label: d.Label, Scenario: d.Scenario.Name, Title: document.DisplayName(d), Created: d.Created,
 			Verdict: d.Verdict, Reason: d.Reason, ZeroNanos: zero, Marks: slices.Clone(d.Marks), Simulated: d.Target.Simulated}
 		for j := range r.Marks {
 			r.Marks[j].AtNanos -= zero
@@ -134,7 +138,7 @@ func Compare(runs []*document.Run, o CompareOptions) (*Comparison, error) {
 		c.Runs = append(c.Runs, r)
 	}
 	if documents[0].Rehearsal != nil {
-		c.rehearsal = documents[0]
+		c.Rehearsal = documents[0]
 	}
 	c.Factors = factors(documents)
 	c.Warnings = comparisonWarnings(documents)
@@ -146,9 +150,9 @@ func Compare(runs []*document.Run, o CompareOptions) (*Comparison, error) {
 }
 
 func comparable(runs []*document.Run) error {
-	if len(runs) < 2 || len(runs) > page.ComparedMax {
+	if len(runs) < 2 || len(runs) > RunsMax {
 		return &diag.Error{Code: "compare-count", Exit: diag.ExitUsage,
-			Message: fmt.Sprintf("compare %d runs", len(runs)), Hint: fmt.Sprintf("name two to %d runs", page.ComparedMax)}
+			Message: fmt.Sprintf("compare %d runs", len(runs)), Hint: fmt.Sprintf("name two to %d runs", RunsMax)}
 	}
 	for _, run := range runs {
 		if run.Going > 0 {
@@ -174,8 +178,8 @@ func comparable(runs []*document.Run) error {
 }
 
 // comparedResults pairs results by name, in the order of the first run that has them.
-func comparedResults(documents []*document.Document, runs []ComparedRun) []ComparedResult {
-	list := []ComparedResult{}
+func comparedResults(documents []*document.Document, runs []Run) []Result {
+	list := []Result{}
 	index := map[string]int{}
 	for i, d := range documents {
 		for j := range d.Results {
@@ -184,12 +188,12 @@ func comparedResults(documents []*document.Document, runs []ComparedRun) []Compa
 			if !known {
 				at = len(list)
 				index[r.Name] = at
-				list = append(list, ComparedResult{Name: r.Name, Title: r.Heading(), Type: r.Type, Unit: r.Unit, Lines: []ComparedLine{},
+				list = append(list, Result{Name: r.Name, Title: r.Heading(), Type: r.Type, Unit: r.Unit, Lines: []Line{},
 					unasked: r.Unasked})
 			}
 			for _, s := range r.Series {
 				s.Points = shifted(s.Points, runs[i].ZeroNanos)
-				list[at].Lines = append(list[at].Lines, ComparedLine{Run: i, Series: s})
+				list[at].Lines = append(list[at].Lines, Line{Run: i, Series: s})
 			}
 		}
 	}
@@ -211,7 +215,7 @@ type rowKey struct{ window, series, kind string }
 
 // comparedRows pairs statistics by window, series and kind. A result that has one series in every run is paired even
 // when its name differs.
-func comparedRows(documents []*document.Document, name, unitName string) []ComparedRow {
+func comparedRows(documents []*document.Document, name, unitName string) []Row {
 	var keys []rowKey
 	values := map[rowKey][]*document.Statistic{}
 	for i, d := range documents {
@@ -234,9 +238,9 @@ func comparedRows(documents []*document.Document, name, unitName string) []Compa
 			}
 		}
 	}
-	list := []ComparedRow{}
+	list := []Row{}
 	for _, key := range keys {
-		list = append(list, ComparedRow{Window: key.window, Series: key.series, Kind: key.kind,
+		list = append(list, Row{Window: key.window, Series: key.series, Kind: key.kind,
 			Figures: statisticFigures(values[key], unitName), stats: values[key]})
 	}
 	return list
@@ -296,7 +300,7 @@ func figure(name, unitName string, values []result.Number, atLeast []bool) Figur
 		if values[0] != 0 {
 			ratio = float64(v) / float64(values[0])
 		}
-		if f.atLeast(0) || f.atLeast(i) {
+		if f.IsAtLeast(0) || f.IsAtLeast(i) {
 			ratio, difference = math.NaN(), result.Number(math.NaN())
 		}
 		f.Ratios = append(f.Ratios, result.Number(ratio))
@@ -305,7 +309,7 @@ func figure(name, unitName string, values []result.Number, atLeast []bool) Figur
 	return f
 }
 
-func (f *Figure) atLeast(run int) bool { return len(f.AtLeast) > run && f.AtLeast[run] }
+func (f *Figure) IsAtLeast(run int) bool { return len(f.AtLeast) > run && f.AtLeast[run] }
 
 // JSON writes the comparison for programs.
 func (c *Comparison) JSON(w io.Writer) error {

@@ -1,12 +1,11 @@
-package report
+package compare
 
 import (
 	"math"
 	"slices"
 
-	"github.com/braggdev/bragg/internal/report/document"
-
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/report/document"
 	"github.com/braggdev/bragg/internal/result"
 )
 
@@ -19,7 +18,7 @@ const (
 )
 
 // comparedLoads pairs starts of workloads by name, number of the start and prefill or not.
-func comparedLoads(documents []*document.Document) []ComparedLoad {
+func comparedLoads(documents []*document.Document) []Load {
 	var titles []string
 	loads := map[string][]*document.Workload{}
 	for i, d := range documents {
@@ -32,9 +31,9 @@ func comparedLoads(documents []*document.Document) []ComparedLoad {
 			loads[w.Title()][i] = w
 		}
 	}
-	list := []ComparedLoad{}
+	list := []Load{}
 	for _, title := range titles {
-		list = append(list, ComparedLoad{Workload: title, Figures: loadFigures(loads[title])})
+		list = append(list, Load{Workload: title, Figures: loadFigures(loads[title])})
 	}
 	return list
 }
