@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/unit"
 )
@@ -170,32 +169,13 @@ func (d *demoStory) recovered() (tookNanos int64, ok bool) {
 	return 0, false
 }
 
-// validity summarizes the audit findings that affect the numbers.
+// validity is the run's two verdicts: those of its thresholds and of its numbers.
 func (d *demoStory) validity() string {
-	findings := slices.DeleteFunc(slices.Clone(d.summary.Findings), func(f finding.Finding) bool { return f.Severity == finding.Info })
-	if len(findings) == 0 {
-		return fmt.Sprintf("valid: %d of %d thresholds met, no findings", d.met(true), d.met(false))
+	s := d.summary
+	if s.Validity == result.Valid {
+		return fmt.Sprintf("%s, valid: %s %s", s.Verdict, s.Reason, s.ValidityReason)
 	}
-	var codes []string
-	for _, f := range findings {
-		if !slices.Contains(codes, f.Code) {
-			codes = append(codes, f.Code)
-		}
-	}
-	return fmt.Sprintf("doubtful: %s. %s", strings.Join(codes, ", "), findings[0].Claim)
-}
-
-// met counts the met thresholds, or all.
-func (d *demoStory) met(passed bool) int {
-	n := 0
-	for _, r := range d.summary.Results {
-		for _, c := range r.Checks {
-			if c.Passed || !passed {
-				n++
-			}
-		}
-	}
-	return n
+	return result.Headline(s.Verdict, s.Validity) + ": " + s.ValidityReason
 }
 
 func latencyText(n result.Number) string { return unit.FormatLatency(float64(n)) }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/diag"
-	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/session"
@@ -33,6 +32,7 @@ func demoSummary() *result.Summary {
 		return result.Stats{Window: name, Kind: kind, Count: 20000, Distribution: result.Distribution{Mean: mean, Median: p50, P99: p99}}
 	}
 	s := &result.Summary{
+		Verdict: result.Pass, Reason: "Completed; the threshold was met.", Validity: result.Valid, ValidityReason: "The audit has no warnings.",
 		Loads:   []result.LoadSummary{{Workload: demoDatabase, Prefill: true}, load(demoDatabase, 1, 35), load(demoNeighbor, 21, 32), load(demoDatabase, 40, 54)},
 		Windows: []result.Window{window("alone", 1, 21), window("beside", 21, 32), window("quiet", 32, 36), window("off", 36, 39), window("on", 39, 40), window("back", 40, 54)},
 	}
@@ -67,7 +67,7 @@ func TestDemoAnswers(t *testing.T) {
 	want := `  baseline  1k IOPS; response time p50 1 ms, p99 2 ms (20 s, 20k operations)
   neighbor  p50 1 ms → 5 ms (5.0×), p99 2 ms → 20 ms (10.0×), 990 IOPS, while the neighbor read 1 GB/s (11 s)
   outage    VM killed at 36 s: no I/O for 4.0 s, 3.0 s of it before the scenario started the VM again; response time back at baseline 2.5 s after the restart
-  numbers   valid: 1 of 1 thresholds met, no findings
+  numbers   PASS, valid: Completed; the threshold was met. The audit has no warnings.
 `
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", &out, want)
@@ -79,17 +79,14 @@ func TestDemoAnswersOfARunCutShort(t *testing.T) {
 	t.Parallel()
 	s := demoSummary()
 	s.Loads, s.Windows = s.Loads[:2], s.Windows[:1]
-	s.Findings = []finding.Finding{
-		{Code: "few-samples", Severity: finding.Info, Claim: "Few."},
-		{Code: "generator-starved", Severity: finding.Warning, Claim: "The generator lacked CPU time."},
-	}
+	s.Verdict, s.Validity, s.ValidityReason = result.Undecided, result.Qualified, "The generator lacked CPU time."
 	story := readDemo(s)
 	for what, got := range map[string]string{"baseline": story.baseline(), "neighbor": story.neighbor(), "outage": story.outage()} {
 		if got != demoNotReached {
 			t.Errorf("%s: %q", what, got)
 		}
 	}
-	if got, want := story.validity(), "doubtful: generator-starved. The generator lacked CPU time."; got != want {
+	if got, want := story.validity(), "UNDECIDED, qualified: The generator lacked CPU time."; got != want {
 		t.Errorf("numbers: %q, want %q", got, want)
 	}
 	late := demoSummary()

@@ -272,7 +272,10 @@ func printOutcomes(p *console.Process, outcomes []ranRun) error {
 	fmt.Fprintln(p.Stdout)
 	t := console.Table{Head: []string{"SCENARIO", "RUN", "VERDICT", "REASON"}}
 	for _, o := range outcomes {
-		verdict, reason := string(o.Verdict), o.Reason
+		verdict, reason := result.Headline(o.Verdict, o.Validity), o.Reason
+		if o.Verdict == result.Pass && o.Validity == result.Qualified {
+			reason = o.ValidityReason
+		}
 		if o.Error != "" {
 			verdict, reason = "not run", firstLine(o.Error)
 		}

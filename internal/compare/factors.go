@@ -117,7 +117,7 @@ func comparisonWarnings(documents []*document.Document) []string {
 		if a, b := rehearsalFactors(first), rehearsalFactors(d); fmt.Sprint(a) != fmt.Sprint(b) {
 			warn("The rehearsals have different scale factors.")
 		}
-		if d.Verdict != "PASS" {
+		if d.Verdict == result.Failed || d.Verdict == result.Undecided {
 			warn(fmt.Sprintf("Run %s ended as %s: %s", name, d.Verdict, strings.TrimSpace(d.Reason)))
 		}
 		for _, caveat := range d.Caveats {

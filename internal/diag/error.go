@@ -10,7 +10,7 @@ import (
 const (
 	ExitPass        = 0
 	ExitFailed      = 1   // a threshold was missed
-	ExitUndecided   = 3   // a step failed, the run was disturbed or incomplete, the verdict is UNKNOWN
+	ExitUndecided   = 3   // a step failed, the run was disturbed or incomplete, the verdict is UNDECIDED
 	ExitUsage       = 64  // wrong usage of the command line
 	ExitData        = 65  // the scenario, job file or target file has errors
 	ExitUnavailable = 69  // target unavailable or lacking a capability

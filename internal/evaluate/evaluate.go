@@ -97,6 +97,7 @@ func Run(ctx context.Context, in Input) (result.Summary, error) {
 		Manifest: ev.manifest, Summary: s, Events: ev.events, Plan: ev.plan, Digest: ev.digest,
 	})
 	s.Verdict, s.Reason = verdict(&s, s.Findings, in.Reason)
+	s.Validity, s.ValidityReason = result.ValidityOf(s.Ended, s.Findings)
 	return s, nil
 }
 
@@ -291,7 +292,7 @@ func verdict(s *result.Summary, findings []finding.Finding, reason string) (resu
 	case undecided != "":
 		return result.Undecided, undecided
 	case checks == 0:
-		return result.Pass, "Completed; no thresholds defined."
+		return result.Completed, "No thresholds defined."
 	case checks == 1:
 		return result.Pass, "Completed; the threshold was met."
 	}

@@ -211,7 +211,7 @@ func TestVerdict(t *testing.T) {
 		bound  bool
 		want   result.Verdict
 	}{
-		"nothing expected":        {result.EndedCompleted, nil, false, result.Pass},
+		"nothing expected":        {result.EndedCompleted, nil, false, result.Completed},
 		"met":                     {result.EndedCompleted, []scenario.Threshold{pass}, false, result.Pass},
 		"not met":                 {result.EndedCompleted, []scenario.Threshold{pass, fail}, false, result.Failed},
 		"undecided":               {result.EndedCompleted, []scenario.Threshold{pass, undecidable}, false, result.Undecided},

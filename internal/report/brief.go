@@ -44,7 +44,6 @@ func (p *textPage) brief(d *document.Document) {
 	p.text("", document.DisplayName(d), p.Bold)
 	p.text("", fmt.Sprintf("%s, %s after %s on %s", d.Run, d.Ended, draw.Duration(d.DurationNanos), document.TargetLine(d)), p.Dim)
 	p.verdict(d)
-	p.briefFindings(d)
 	asked := slices.DeleteFunc(slices.Clone(d.Results), func(r document.Result) bool { return r.Unasked })
 	if len(asked) > 0 {
 		p.line("")
@@ -54,9 +53,18 @@ func (p *textPage) brief(d *document.Document) {
 	p.line("")
 	p.missing(d)
 	p.failures(d)
+	p.measured(d)
+	p.briefFindings(d)
 	p.item("completed", strings.Join(completions(d), "; "))
 	if more := len(d.Results) - len(asked); more > 0 {
 		p.item("HTML", fmt.Sprintf("%d more per-VM hypervisor charts", more))
+	}
+}
+
+// measured prints what each workload really did.
+func (p *textPage) measured(d *document.Document) {
+	for _, m := range d.Measured {
+		p.item(m.Title, strings.Join(m.Facts, "; "))
 	}
 }
 

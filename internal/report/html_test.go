@@ -270,7 +270,7 @@ func TestCutOffBundle(t *testing.T) {
 	run.Summary = document.Run{}.Summary
 	run.Plan = json.RawMessage(`{"steps": [`)
 	page := text(parseHTML(t, htmlOf(t, run)))
-	for _, want := range []string{"UNKNOWN", "cut off before it was sealed", "Cannot read the plan of this bundle", "nodes.PowerOff node-3"} {
+	for _, want := range []string{"UNDECIDED", "cut off before it was sealed", "Cannot read the plan of this bundle", "nodes.PowerOff node-3"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not say %q", want)
 		}

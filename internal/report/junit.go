@@ -26,7 +26,7 @@ import (
 //	not met ──▶ failure · could not be decided ──▶ error · without data and threshold ──▶ skipped · else passed
 //
 // The first case of each suite is the run itself. It fails if the verdict is a failure that no other case reports: a suite has no
-// failure and no error if and only if the verdict of the run is PASS.
+// failure and no error if and only if the verdict of the run is PASS or COMPLETED.
 type junitSuites struct {
 	XMLName xml.Name     `xml:"testsuites"`
 	Suites  []junitSuite `xml:"testsuite"`
@@ -159,7 +159,8 @@ func notRunSuite(n NotRun) junitSuite {
 }
 
 func suiteProperties(d *document.Document) []junitProperty {
-	list := []junitProperty{{"run", d.Run}, {"verdict", string(d.Verdict)}, {"reason", d.Reason}, {"ended", d.Ended},
+	list := []junitProperty{{"run", d.Run}, {"verdict", string(d.Verdict)}, {"reason", d.Reason}, {"validity", string(d.Validity)},
+		{"validity_reason", d.ValidityReason}, {"ended", d.Ended},
 		{"target", d.Target.Name}, {"provider", d.Target.Provider}, {"seed", strconv.FormatUint(d.Seed, 10)},
 		{"rehearsal", strconv.FormatBool(d.Rehearsal != nil)}}
 	if d.Label != "" {
@@ -246,10 +247,10 @@ func (s *junitSuite) judge(d *document.Document) {
 	switch {
 	case d.Verdict == result.Failed && s.Failures == 0:
 		s.Cases[0].Failure = fault
-	case d.Verdict != result.Failed && d.Verdict != result.Pass && (s.Errors == 0 || d.Ended != result.EndedCompleted):
+	case d.Verdict == result.Undecided && (s.Errors == 0 || d.Ended != result.EndedCompleted):
 		s.Cases[0].Error = fault
 	default:
-		s.Cases[0].Out = d.Reason
+		s.Cases[0].Out = d.Headline() + ": " + d.Reason
 	}
 }
 

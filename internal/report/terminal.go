@@ -123,14 +123,23 @@ func (p *textPage) validity(d *document.Document) {
 	}
 }
 
-// verdict prints the verdict and its reason.
+// verdict prints the two verdicts with their reasons, one below the other.
 func (p *textPage) verdict(d *document.Document) {
-	paint := map[result.Verdict]func(string) string{result.Pass: p.Good, result.Failed: p.Bad}[d.Verdict]
-	if paint == nil {
-		paint = p.Doubt
+	width := max(len(d.Verdict), len(d.Validity)) + draw.ColumnGap
+	p.hanging(string(d.Verdict), width, d.Reason, map[result.Verdict]func(string) string{
+		result.Pass: p.Good, result.Completed: p.Bold, result.Failed: p.Bad, result.Undecided: p.Doubt}[d.Verdict])
+	if d.Validity != "" {
+		p.hanging(string(d.Validity), width, d.ValidityReason, map[result.Validity]func(string) string{
+			result.Valid: p.Good, result.Qualified: p.Doubt, result.Invalid: p.Bad}[d.Validity])
 	}
-	reason := draw.Wrap(d.Reason, p.width-len(d.Verdict)-2)
-	p.line(paint(string(d.Verdict)) + "  " + strings.Join(reason, "\n"+strings.Repeat(" ", len(d.Verdict)+2)))
+}
+
+// hanging prints a painted word and a text beside it.
+func (p *textPage) hanging(word string, width int, text string, paint func(string) string) {
+	if paint != nil {
+		word = paint(draw.Fill(word, width))
+	}
+	p.line(word + strings.Join(draw.Wrap(text, max(10, p.width-width)), "\n"+strings.Repeat(" ", width)))
 }
 
 // finding prints one finding; of names its runs in a comparison.

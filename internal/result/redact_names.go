@@ -191,7 +191,7 @@ func searchable(name string) bool {
 
 // ownWords are values of the bundle's own fields, which readers depend on.
 var ownWords = strings.Fields(`setup run teardown read write trim service response mean p99 all local fake native fio bragg
-	completed failed interrupted aborted PASS FAIL UNKNOWN warning info fail unknown latency iops IOPS bandwidth errors active
+	completed failed interrupted aborted PASS FAIL UNDECIDED UNKNOWN COMPLETED VALID QUALIFIED INVALID warning info fail unknown latency iops IOPS bandwidth errors active
 	generic metric node vm`)
 
 func isLetter(c rune) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c > 0x7f }

@@ -16,13 +16,14 @@ import (
 
 // Seal is the content of seal.json: the end of the run and the hash of every file of the bundle.
 type Seal struct {
-	Format  int          `json:"format"`
-	State   State        `json:"state"`
-	Sealed  time.Time    `json:"sealed"`
-	Verdict Verdict      `json:"verdict"`
-	Ended   string       `json:"ended"`
-	Length  int64        `json:"duration_ns"`
-	Files   []SealedFile `json:"files"`
+	Format   int          `json:"format"`
+	State    State        `json:"state"`
+	Sealed   time.Time    `json:"sealed"`
+	Verdict  Verdict      `json:"verdict"`
+	Validity Validity     `json:"validity,omitempty"`
+	Ended    string       `json:"ended"`
+	Length   int64        `json:"duration_ns"`
+	Files    []SealedFile `json:"files"`
 }
 
 // SealedFile is one file of a sealed bundle.
@@ -72,7 +73,7 @@ func (w *Writer) writeSeal(s Summary) error {
 	}
 	seal := Seal{
 		Format: FormatVersion, State: StateSealed, Sealed: time.Now().UTC(),
-		Verdict: s.Verdict, Ended: s.Ended, Length: s.Duration,
+		Verdict: s.Verdict, Validity: s.Validity, Ended: s.Ended, Length: s.Duration,
 	}
 	if s.Ended == EndedAborted {
 		seal.State = StateAborted

@@ -9,15 +9,6 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 )
 
-// Verdict of a run as a whole.
-type Verdict string
-
-const (
-	Pass      Verdict = "PASS"
-	Failed    Verdict = "FAIL"
-	Undecided Verdict = "UNKNOWN"
-)
-
 // How a run ended.
 const (
 	EndedCompleted   = "completed"
@@ -31,7 +22,10 @@ const (
 type Summary struct {
 	Verdict Verdict `json:"verdict"`
 	Reason  string  `json:"reason"` // one sentence
-	Ended   string  `json:"ended"`  // "completed", "failed", "interrupted", "aborted"
+	// Validity and why; empty in bundles that were written before it existed.
+	Validity       Validity `json:"validity,omitempty"`
+	ValidityReason string   `json:"validity_reason,omitempty"`
+	Ended          string   `json:"ended"` // "completed", "failed", "interrupted", "aborted"
 	// Refused: the run failed because a step was refused for safety.
 	Refused  bool          `json:"refused,omitempty"`
 	Duration int64         `json:"duration_ns"`
@@ -134,7 +128,7 @@ func (s *Summary) ExitCode() int {
 	switch {
 	case s.Refused:
 		return diag.ExitRefused
-	case s.Verdict == Pass:
+	case s.Verdict == Pass || s.Verdict == Completed:
 		return diag.ExitPass
 	case s.Verdict == Failed:
 		return diag.ExitFailed

@@ -46,14 +46,17 @@ func Failpoints() []string {
 
 // Outcome is the outcome of a run.
 type Outcome struct {
-	Run      string         `json:"run"`
-	Dir      string         `json:"dir"` // of the bundle
-	Ended    string         `json:"ended"`
-	Verdict  result.Verdict `json:"verdict"`
-	Reason   string         `json:"reason,omitempty"`
-	Problems []string       `json:"problems,omitempty"` // of teardown and undoing
-	Left     []string       `json:"left,omitempty"`     // changes that are not undone; Clean undoes them
-	Exit     int            `json:"exit"`
+	Run     string         `json:"run"`
+	Dir     string         `json:"dir"` // of the bundle
+	Ended   string         `json:"ended"`
+	Verdict result.Verdict `json:"verdict"`
+	Reason  string         `json:"reason,omitempty"`
+	// Validity is empty if there is no summary.
+	Validity       result.Validity `json:"validity,omitempty"`
+	ValidityReason string          `json:"validity_reason,omitempty"`
+	Problems       []string        `json:"problems,omitempty"` // of teardown and undoing
+	Left           []string        `json:"left,omitempty"`     // changes that are not undone; Clean undoes them
+	Exit           int             `json:"exit"`
 }
 
 // Run runs the plan and seals the bundle, whatever the outcome of the run. An error means that there is no sealed bundle;

@@ -39,6 +39,7 @@ func (x *execution) finish(ctx context.Context, out executor.Outcome) (Outcome, 
 		return Outcome{}, x.unsealed(err, out)
 	}
 	outcome.Verdict, outcome.Reason, outcome.Exit = summary.Verdict, summary.Reason, exitCode(summary)
+	outcome.Validity, outcome.ValidityReason = summary.Validity, summary.ValidityReason
 	err := x.options.at("session.sealed")
 	if err == nil && len(out.Left) == 0 {
 		err = x.forget()
@@ -87,7 +88,8 @@ func (x *execution) summarise(ctx context.Context, out executor.Outcome) result.
 	if incomplete != nil {
 		s.Caveats = append(s.Caveats, fmt.Sprintf("The record is incomplete: %v.", incomplete))
 		s.Reason = strings.TrimSpace("The record is incomplete. " + s.Reason)
-		if s.Verdict == result.Pass {
+		s.Validity, s.ValidityReason = result.Invalid, "The record is incomplete."
+		if s.Verdict == result.Pass || s.Verdict == result.Completed {
 			s.Verdict = result.Undecided
 		}
 	}
@@ -108,7 +110,7 @@ func summaryOf(ctx context.Context, in evaluate.Input) result.Summary {
 
 func undecided(in evaluate.Input, err error) result.Summary {
 	return result.Summary{
-		Verdict: result.Undecided, Ended: in.Ended, Results: []result.Evaluated{},
+		Verdict: result.Undecided, Validity: result.Invalid, ValidityReason: "The run could not be evaluated.", Ended: in.Ended, Results: []result.Evaluated{},
 		Reason: strings.TrimSpace(fmt.Sprintf("%s The run could not be evaluated: %v", in.Reason, err)),
 	}
 }

@@ -39,18 +39,19 @@ func NewRuns(p *console.Process) *cobra.Command {
 
 // runLine is one run as `runs list --json` prints it.
 type runLine struct {
-	Run       string         `json:"run"`
-	Dir       string         `json:"dir"`
-	Label     string         `json:"label,omitempty"`
-	Scenario  string         `json:"scenario,omitempty"`
-	Target    string         `json:"target,omitempty"`
-	Created   time.Time      `json:"created"`
-	Duration  int64          `json:"duration_ns,omitempty"`
-	State     string         `json:"state"` // running, unfinished, sealed, aborted, unreadable
-	Verdict   result.Verdict `json:"verdict,omitempty"`
-	Rehearsal bool           `json:"rehearsal,omitempty"`
-	Simulated bool           `json:"simulated,omitempty"`
-	Error     string         `json:"error,omitempty"`
+	Run       string          `json:"run"`
+	Dir       string          `json:"dir"`
+	Label     string          `json:"label,omitempty"`
+	Scenario  string          `json:"scenario,omitempty"`
+	Target    string          `json:"target,omitempty"`
+	Created   time.Time       `json:"created"`
+	Duration  int64           `json:"duration_ns,omitempty"`
+	State     string          `json:"state"` // running, unfinished, sealed, aborted, unreadable
+	Verdict   result.Verdict  `json:"verdict,omitempty"`
+	Validity  result.Validity `json:"validity,omitempty"`
+	Rehearsal bool            `json:"rehearsal,omitempty"`
+	Simulated bool            `json:"simulated,omitempty"`
+	Error     string          `json:"error,omitempty"`
 }
 
 func lineOf(l result.Listed) runLine {
@@ -66,7 +67,7 @@ func lineOf(l result.Listed) runLine {
 		line.State = "unfinished" // its writer died: bragg clean seals it
 	}
 	if l.Seal != nil {
-		line.Duration, line.Verdict = l.Seal.Length, l.Seal.Verdict
+		line.Duration, line.Verdict, line.Validity = l.Seal.Length, l.Seal.Verdict, l.Seal.Validity
 	}
 	return line
 }
@@ -123,7 +124,7 @@ func printRuns(p *console.Process, dir string, lines []runLine) error {
 			t.Add(l.Run, "–", "–", "–", "–", "unreadable", "")
 			continue
 		}
-		scenario, verdict, took := l.Scenario, string(l.Verdict), "–"
+		scenario, verdict, took := l.Scenario, result.Headline(l.Verdict, l.Validity), "–"
 		if l.Rehearsal {
 			scenario += " (rehearsal)"
 		}

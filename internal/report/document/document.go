@@ -24,16 +24,20 @@ const DocumentFormat = 1
 // Document is the content of a report. Its JSON is the stable form for programs: times are nanoseconds on the run's axis, values
 // are in the unit of their result, and a missing number is null.
 type Document struct {
-	Format        int               `json:"report_format"`
-	Run           string            `json:"run"`
-	Label         string            `json:"label,omitempty"`
-	Created       time.Time         `json:"created"`
-	DurationNanos int64             `json:"duration_ns"`
-	Ended         string            `json:"ended"` // as Summary.Ended; without a summary "running" or "unfinished"
-	Verdict       result.Verdict    `json:"verdict"`
-	Reason        string            `json:"reason"`
-	Findings      []finding.Finding `json:"findings"`
-	Caveats       []string          `json:"caveats"`
+	Format        int            `json:"report_format"`
+	Run           string         `json:"run"`
+	Label         string         `json:"label,omitempty"`
+	Created       time.Time      `json:"created"`
+	DurationNanos int64          `json:"duration_ns"`
+	Ended         string         `json:"ended"` // as Summary.Ended; without a summary "running" or "unfinished"
+	Verdict       result.Verdict `json:"verdict"`
+	Reason        string         `json:"reason"`
+	// Validity says whether the numbers describe what the scenario set out to measure: VALID, QUALIFIED, INVALID; empty while
+	// the run is not audited.
+	Validity       result.Validity   `json:"validity"`
+	ValidityReason string            `json:"validity_reason"`
+	Findings       []finding.Finding `json:"findings"`
+	Caveats        []string          `json:"caveats"`
 	// Reduced holds a sentence for every factor of a rehearsal; it is empty for a full run.
 	Reduced   []string          `json:"reduced"`
 	Rehearsal *result.Rehearsal `json:"rehearsal"`
@@ -48,6 +52,8 @@ type Document struct {
 	Results   []Result        `json:"results"`
 	Workloads []Workload      `json:"workloads"`
 	Steps     []Step          `json:"steps"`
+	// Measured describes what each workload really did: engine, I/O, data, co-runners.
+	Measured []Measured `json:"measured"`
 	// Durations are the durations of operations and the recovery of nodes; null if the run had none.
 	Durations *result.Durations `json:"durations"`
 
@@ -124,12 +130,17 @@ func Build(run *Run) *Document {
 	if d.Reason == "" {
 		d.withoutSummary(run)
 	}
+	d.Validity, d.ValidityReason = s.Validity, s.ValidityReason
+	if d.Validity == "" && !d.Open() {
+		d.Validity, d.ValidityReason = result.ValidityOf(d.Ended, d.Findings)
+	}
 	d.Marks = marks(run.Events, d.Steps)
 	d.Results = make([]Result, 0, len(s.Results))
 	for i := range s.Results {
 		d.Results = append(d.Results, buildResult(&s.Results[i], s.Windows))
 	}
 	d.Workloads = workloads(run, planned)
+	d.Measured = measured(d, s, planned)
 	d.Durations = s.Durations
 	d.Method = methods(d)
 	return d

@@ -131,3 +131,6 @@ var methodOfStatistics = []Method{
 	{"Gaps", "Time without data is drawn as a gap and excluded from statistics. A zero is a measured zero."},
 	{"Units", "Byte rates have decimal prefixes (MB/s is 1,000,000 B/s), sizes binary ones (GiB is 2^30 B)."},
 }
+
+// Headline joins the two verdicts, with the worst reason where it restricts a verdict: "PASS, qualified".
+func (d *Document) Headline() string { return result.Headline(d.Verdict, d.Validity) }

@@ -122,7 +122,7 @@ var templateFunctions = template.FuncMap{
 	"latencyTable":   document.LatencyTable,
 	"failure":        func(cell string) bool { return strings.HasPrefix(cell, "failed: ") || cell == "no end" },
 	"lanes":          inLanes,
-	"lower":          func(v result.Verdict) string { return strings.ToLower(string(v)) },
+	"lower":          func(v any) string { return strings.ToLower(fmt.Sprint(v)) },
 	"metricLabel":    document.MetricLabel,
 	"percentText":    func(r *document.Result) string { return r.PercentText() },
 	"passClass":      passClass,

@@ -96,7 +96,7 @@ func newPageView(run *document.Run) (*pageView, error) {
 			Failed: m.Failed})
 	}
 	var err error
-	v.Shell, err = NewShell(document.DisplayName(d)+" · "+string(d.Verdict), d.Rehearsal != nil, data)
+	v.Shell, err = NewShell(document.DisplayName(d)+" · "+d.Headline(), d.Rehearsal != nil, data)
 	return v, err
 }
 

@@ -1,0 +1,178 @@
+package document
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/plan"
+	"github.com/braggdev/bragg/internal/report/draw"
+	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/unit"
+)
+
+// Measured describes what one start of a workload really did: which engine, which I/O, on how much data, beside what. Facts about
+// the jobs come from the plan, all others from the record.
+type Measured struct {
+	Title string   `json:"workload"` // with its start: "OLTP (start 2)"
+	Facts []string `json:"facts"`
+}
+
+// jobsNamed bounds the jobs of a workload that are described one by one.
+const jobsNamed = 3
+
+// measured describes every workload but prefills. A start that did the same as one before is left out.
+func measured(d *Document, s *result.Summary, p *plan.Plan) []Measured {
+	list := []Measured{}
+	for i := range d.Workloads {
+		w := &d.Workloads[i]
+		if w.Prefill || w.Operations == 0 {
+			continue
+		}
+		m := Measured{Title: w.Title(), Facts: []string{engineFact(w)}}
+		if planned := plannedLoad(p, w.Name); planned != nil {
+			m.Facts = append(m.Facts, jobFacts(planned.Jobs)...)
+			m.Facts = append(m.Facts, depthFact(w, &s.Loads[i], planned), dataFact(w, p, planned), contentFact(planned))
+		}
+		m.Facts = append(m.Facts, writtenFact(d, w), besideFact(d, w))
+		m.Facts = slices.DeleteFunc(m.Facts, func(f string) bool { return f == "" })
+		if !slices.ContainsFunc(list, func(other Measured) bool {
+			return strings.HasPrefix(m.Title, other.Title+" (start ") && slices.Equal(other.Facts, m.Facts)
+		}) {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+func plannedLoad(p *plan.Plan, name string) *load.Plan {
+	for i := range p.Workloads {
+		if p.Workloads[i].Name == name {
+			return p.Workloads[i].Load
+		}
+	}
+	return nil
+}
+
+func engineFact(w *Workload) string {
+	if text := w.EngineText(); text != "" {
+		return "engine " + text
+	}
+	return "engine unknown"
+}
+
+// jobFacts describes jobs: "randrw 8k, direct, queue depth 16, 1,650 IOPS requested". Equal jobs are counted.
+func jobFacts(jobs []load.JobPlan) []string {
+	var texts []string
+	count := map[string]int{}
+	for _, j := range jobs {
+		text := strings.TrimSpace(j.Pattern+" "+j.BlockSizes) + ", "
+		if j.Direct {
+			text += "direct"
+		} else {
+			text += "through the page cache"
+		}
+		if j.QueueDepth > 0 {
+			text += fmt.Sprintf(", queue depth %d", j.QueueDepth)
+		}
+		if j.RateIOPS > 0 {
+			text += fmt.Sprintf(", %s IOPS requested", unit.FormatCount(j.RateIOPS))
+		}
+		if count[text] == 0 {
+			texts = append(texts, text)
+		}
+		count[text] += max(1, j.Clones)
+	}
+	more := len(texts) - jobsNamed
+	if more > 0 {
+		texts = texts[:jobsNamed]
+	}
+	for i, text := range texts {
+		if n := count[text]; n > 1 {
+			texts[i] = fmt.Sprintf("%d jobs of %s each", n, text)
+		}
+	}
+	if more > 0 {
+		texts = append(texts, fmt.Sprintf("%d more kinds of jobs", more))
+	}
+	return texts
+}
+
+// depthFact is the mean number of operations in flight on a VM: by Little's law, their service times by the time of the load.
+func depthFact(w *Workload, l *result.LoadSummary, planned *load.Plan) string {
+	asked := 0
+	for _, j := range planned.Jobs {
+		asked += max(1, j.QueueDepth) * max(1, j.Clones)
+	}
+	spent := 0.0
+	for i := range l.Directions {
+		if h := l.Directions[i].Service; h != nil {
+			spent += h.Sum()
+		}
+	}
+	length := float64(l.ToNanos-l.FromNanos) * float64(max(1, w.VMs))
+	if spent == 0 || length < float64(time.Second) {
+		return ""
+	}
+	return fmt.Sprintf("%s of %d operations in flight per VM on average", draw.Amount(spent/length, ""), asked)
+}
+
+// dataFact is the data that the workload touches, against the memory that could cache it.
+func dataFact(w *Workload, p *plan.Plan, planned *load.Plan) string {
+	bytes := int64(0)
+	for _, e := range planned.Extents {
+		bytes += e.Length
+	}
+	if bytes == 0 {
+		return ""
+	}
+	text := unit.FormatBytes(bytes) + " of data"
+	if w.VMs > 1 {
+		text += fmt.Sprintf(" per VM, %s together", unit.FormatBytes(bytes*int64(w.VMs)))
+	}
+	for _, g := range p.Groups {
+		if g.Name == w.Group && g.RAMBytes > 0 {
+			text += fmt.Sprintf(" (memory per VM: %s)", unit.FormatBytes(g.RAMBytes))
+		}
+	}
+	return text
+}
+
+// contentFact repeats the plan's note on what is written, which begins with the names of jobs.
+func contentFact(planned *load.Plan) string {
+	for _, note := range planned.Notes {
+		if _, text, found := strings.Cut(note, ": writes "); found && strings.HasPrefix(note, "job") {
+			return "writes " + text
+		}
+	}
+	return ""
+}
+
+// writtenFact says whether the run wrote the data before the load: first writes to new space, and reads of space that was never
+// written, are not what a system in use does.
+func writtenFact(d *Document, w *Workload) string {
+	for i := range d.Workloads {
+		if before := &d.Workloads[i]; before.Prefill && before.Name == w.Name && before.ToNanos <= w.FromNanos && before.Operations > 0 {
+			return "written by a prefill before"
+		}
+	}
+	return "no prefill in this run"
+}
+
+// besideFact names the workloads that ran at the same time.
+func besideFact(d *Document, w *Workload) string {
+	var names []string
+	for i := range d.Workloads {
+		other := &d.Workloads[i]
+		both := min(other.ToNanos, w.ToNanos) - max(other.FromNanos, w.FromNanos)
+		if i := other.Title(); both > int64(time.Second) && i != w.Title() {
+			names = append(names, fmt.Sprintf("%s for %s", i, draw.Duration(both)))
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "beside " + draw.JoinAnd(names)
+}

@@ -1,0 +1,75 @@
+package result
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/braggdev/bragg/internal/finding"
+)
+
+// Verdict is the outcome of the thresholds of a run.
+type Verdict string
+
+const (
+	Pass      Verdict = "PASS"
+	Failed    Verdict = "FAIL"
+	Undecided Verdict = "UNDECIDED"
+	Completed Verdict = "COMPLETED" // the scenario defines no thresholds
+)
+
+// UnmarshalText reads a verdict. UNDECIDED was called UNKNOWN before version 0.1.
+func (v *Verdict) UnmarshalText(text []byte) error {
+	if *v = Verdict(text); *v == "UNKNOWN" {
+		*v = Undecided
+	}
+	return nil
+}
+
+// Validity says whether the numbers of a run describe what its scenario set out to measure, whatever its thresholds say.
+type Validity string
+
+const (
+	Valid     Validity = "VALID"
+	Qualified Validity = "QUALIFIED" // a warning restricts some of the numbers
+	Invalid   Validity = "INVALID"   // they decide nothing
+)
+
+// ValidityOf derives the validity of a run that has ended, and one sentence on why. Findings are in the order of the audit: the
+// worst first. One of severity fail is about the platform, not about the measurement.
+func ValidityOf(ended string, findings []finding.Finding) (of Validity, reason string) {
+	warnings, first := 0, ""
+	for _, f := range findings {
+		switch f.Severity {
+		case finding.Unknown:
+			return Invalid, f.Claim
+		case finding.Warning:
+			if warnings++; warnings == 1 {
+				first = f.Code
+			}
+			// A rehearsal is marked as one anyway: any other warning says more.
+			if reason == "" || warnings == 2 && first == rehearsalCode {
+				reason = f.Claim
+			}
+		}
+	}
+	switch {
+	case ended != EndedCompleted:
+		return Invalid, fmt.Sprintf("The run did not complete: %s.", ended)
+	case warnings == 0:
+		return Valid, "The audit has no warnings."
+	case warnings > 1:
+		reason += fmt.Sprintf(" (1 of %d warnings)", warnings)
+	}
+	return Qualified, reason
+}
+
+// rehearsalCode is the code of the finding that a run is a rehearsal.
+const rehearsalCode = "rehearsal"
+
+// Headline joins verdict and validity: "PASS", "PASS, qualified".
+func Headline(v Verdict, of Validity) string {
+	if of == Valid || of == "" {
+		return string(v)
+	}
+	return string(v) + ", " + strings.ToLower(string(of))
+}
