@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/braggdev/bragg/internal/report/document"
+	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
