@@ -64,6 +64,15 @@ func Rules() []Rule {
 		startSkew,
 		machineShared,
 		controllerPaused,
+		bufferedWrites,
+		firstWrites,
+		reducibleContent,
+		tinyWorkingSet,
+		misaligned,
+		sameRegion,
+		synchronousEngine,
+		arrivalsInBursts,
+		diskShared,
 	}
 }
 

@@ -34,7 +34,7 @@ func checkCacheReads(in *Input) []finding.Finding {
 		if w.Load == nil || !reads(w.Load) || !started(in, w.Name) {
 			continue
 		}
-		unwritten, all := extent.Bytes(extent.Without(w.Load.Extents, writtenBefore(in, p, w))), extent.Bytes(w.Load.Extents)
+		unwritten, all := extent.Bytes(extent.Without(w.Load.Extents, writtenBefore(in, p, w, begins(in, w.Name)))), extent.Bytes(w.Load.Extents)
 		if all > 0 && float64(unwritten) >= unwrittenNoticed*float64(all) {
 			list = append(list, finding.Finding{Severity: finding.Warning, Subject: w.Name,
 				Claim: fmt.Sprintf("%s reads %s of unwritten data per VM: thin storage serves it without disk I/O.",
@@ -92,11 +92,10 @@ func noted(l *result.LoadSummary, code interval.NoteCode) []string {
 	return texts
 }
 
-// writtenBefore collects what prefills of the group and loads that began earlier wrote. A load that also writes its
-// own range counts as written.
-func writtenBefore(in *Input, p *plan.Plan, reader plan.Workload) []extent.Extent {
+// writtenBefore collects what prefills of the group wrote, and loads that began until a given time. A load that also writes its
+// own range counts as written when it begins.
+func writtenBefore(in *Input, p *plan.Plan, reader plan.Workload, begin int64) []extent.Extent {
 	var list []extent.Extent
-	begin := begins(in, reader.Name)
 	for _, w := range p.Workloads {
 		if w.Group != reader.Group {
 			continue

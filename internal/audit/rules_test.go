@@ -362,7 +362,7 @@ func TestRules(t *testing.T) {
 		}
 	}
 	for _, r := range audit.Rules() {
-		if !covered[r.Code] {
+		if _, has := contracts[r.Code]; !covered[r.Code] && !has {
 			t.Errorf("no test breaks what rule %s looks for", r.Code)
 		}
 	}

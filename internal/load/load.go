@@ -110,6 +110,26 @@ type JobPlan struct {
 	Reads      bool    `json:"reads,omitempty"`
 	Direct     bool    `json:"direct,omitempty"` // bypasses the page cache
 	Clones     int     `json:"clones"`
+
+	Writes   bool  `json:"writes,omitempty"` // or trims
+	BlockMin int64 `json:"block_bytes_min,omitempty"`
+	BlockMax int64 `json:"block_bytes_max,omitempty"`
+	// AlignBytes is the largest power of two that divides every offset and every length of its operations.
+	AlignBytes int64 `json:"align_bytes,omitempty"`
+	// DepthAsked is the queue depth of the job file. QueueDepth is 1 if the job's engine is synchronous.
+	DepthAsked int `json:"depth_requested,omitempty"`
+	// Flushes: its writes are synchronous, or it flushes files now and then.
+	Flushes bool `json:"flushes,omitempty"`
+	// SameRegion: all clones go through the same range in order.
+	SameRegion bool `json:"same_region,omitempty"`
+	// Linear: the operations of its rate are equally spaced, and those of its clones due at the same moments.
+	Linear bool `json:"linear_rate,omitempty"`
+	// NoRandomMap: random operations may repeat a block before they used all others.
+	NoRandomMap bool `json:"no_random_map,omitempty"`
+	// Reducible is the share of what it writes that compression or deduplication would not store: 1 for zeros.
+	Reducible float64 `json:"reducible,omitempty"`
+	// Pauses: it does not have its whole queue depth in flight all the time: it starts later, thinks, or follows a log.
+	Pauses bool `json:"pauses,omitempty"`
 }
 
 // OptionRateScale is the option of a workload by which all rates of the job file are multiplied, for every generator that

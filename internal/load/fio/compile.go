@@ -16,6 +16,7 @@ import (
 	"github.com/braggdev/bragg/internal/fio/fiojob/region"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/jobplan"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
@@ -224,7 +225,14 @@ func (c *compiled) note(text string) {
 }
 
 func describeJob(j *fiojob.Job, sizeOf func(string) (int64, bool)) load.JobPlan {
-	p := load.JobPlan{Name: j.Name, Pattern: j.ReadWrite, QueueDepth: j.IODepth, Clones: j.NumJobs, Reads: j.Reads(), Direct: j.Direct}
+	extents, _ := region.Of(j, sizeOf) // an error was reported before
+	p := jobplan.Of(j, extents)
+	if j.Writes() && !j.RefillBuffers && !j.ScrambleBuffers {
+		p.Reducible = 1 // fio writes the same buffers again and again
+	}
+	for _, e := range extents {
+		p.SizeBytes += e.Length
+	}
 	for _, d := range j.Directions() {
 		p.RateIOPS += j.RateIOPS[d] * float64(j.NumJobs)
 		var sizes []string
@@ -241,11 +249,6 @@ func describeJob(j *fiojob.Job, sizeOf func(string) (int64, bool)) load.JobPlan 
 			p.BlockSizes = text
 		case p.BlockSizes != text:
 			p.BlockSizes += " / " + text
-		}
-	}
-	if extents, err := region.Of(j, sizeOf); err == nil {
-		for _, e := range extents {
-			p.SizeBytes += e.Length
 		}
 	}
 	return p

@@ -4,14 +4,23 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/braggdev/bragg/internal/extent"
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/jobplan"
 )
 
 // Plan tells a reader what the job does.
 func (s *Job) Plan() load.JobPlan {
 	j := &s.Fio
-	plan := load.JobPlan{Name: j.Name, Pattern: j.ReadWrite, QueueDepth: s.Depth, Clones: len(s.Clones), Reads: s.Reads, Direct: j.Direct}
+	var regions []extent.Extent
+	for _, c := range s.Clones {
+		for _, stream := range c.Streams {
+			regions = append(regions, extent.Extent{Offset: stream.Region.Start})
+		}
+	}
+	plan := jobplan.Of(j, regions)
+	plan.QueueDepth, plan.Clones, plan.Reads = s.Depth, len(s.Clones), s.Reads
 	switch {
 	case s.Reads && s.Writes && blockSizes(j, fiojob.Read) != blockSizes(j, fiojob.Write):
 		plan.BlockSizes = blockSizes(j, fiojob.Read) + "," + blockSizes(j, fiojob.Write)

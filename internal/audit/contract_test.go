@@ -1,0 +1,283 @@
+package audit_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/braggdev/bragg/internal/audit"
+	"github.com/braggdev/bragg/internal/extent"
+	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/plan"
+	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/stat"
+	"github.com/braggdev/bragg/internal/testreq"
+)
+
+// contract is what every rule has beside its code: a run that it finds, with the severity and a part of the claim, and one next to it,
+// within the threshold, that it does not.
+type contract struct {
+	fires    func(*made)
+	severity finding.Severity
+	claim    string
+	silent   func(*made)
+}
+
+// job is the job of the sound run's load.
+func (m *made) job() *load.JobPlan { return &m.in.Plan.Workloads[0].Load.Jobs[0] }
+
+// writes makes all operations of the load random writes.
+func (m *made) writes() {
+	m.in.Plan.Workloads[0].Load.Extents[0].Writes = true
+	j := m.job()
+	j.Pattern, j.Writes = "randwrite", true
+	d := &m.load().Directions
+	d[interval.Write], d[interval.Read] = d[interval.Read], interval.Traffic{}
+}
+
+// workingSet sets the bytes that the load uses.
+func (m *made) workingSet(bytes int64) { m.in.Plan.Workloads[0].Load.Extents[0].Length = bytes }
+
+// beside adds a second workload of the group, from and to in seconds.
+func (m *made) beside(device string, from, to int64) *result.LoadSummary {
+	w := m.in.Plan.Workloads[0]
+	copied := *w.Load
+	copied.Extents = []extent.Extent{{Device: device, Length: 4 << 30}}
+	m.in.Plan.Workloads[0].Prefill.Extents = append(m.in.Plan.Workloads[0].Prefill.Extents, extent.Extent{Device: device, Length: 4 << 30, Writes: true})
+	m.in.Plan.Workloads = append(m.in.Plan.Workloads, plan.Workload{Name: "other", Group: "g", Load: &copied})
+	m.in.Summary.Loads = append(m.in.Summary.Loads, result.LoadSummary{Workload: "other", Group: "g", Instance: 1, VMs: 2,
+		Engines: []interval.Engine{ring}, FromNanos: from * second, ToNanos: to * second})
+	return &m.in.Summary.Loads[len(m.in.Summary.Loads)-1]
+}
+
+// Changes of the sound run.
+func nothing(*made) {}
+
+func event(e interval.Event) func(*made) {
+	return func(m *made) { m.in.Events = append(m.in.Events, e) }
+}
+
+func each(change func(*interval.Interval)) func(*made) {
+	return func(m *made) {
+		for i := range m.intervals {
+			change(&m.intervals[i])
+		}
+	}
+}
+
+// cut ends vm-2 without a final interval; the run powered off the VM.
+func cut(vm string) func(*made) {
+	return func(m *made) {
+		m.intervals = m.intervals[:len(m.intervals)-1]
+		event(interval.Event{AtNanos: 69*second + 5e8, Kind: interval.EventAnnotation, Workload: "w", Instance: 2, Subject: vm, CutByRun: true})(m)
+	}
+}
+
+// copied lets both VMs be busy in n seconds only, with the same samples.
+func copied(n int) func(*made) {
+	return func(m *made) {
+		for i := 0; i < len(m.intervals); i += 2 {
+			if i/2 >= n {
+				m.intervals[i].Directions = interval.Traffics{}
+			}
+			m.intervals[i+1].Directions = m.intervals[i].Directions
+		}
+	}
+}
+
+// rises lets the IOPS of both VMs rise by so many operations per second, each second.
+func rises(n int) func(*made) {
+	return func(m *made) {
+		for i := range m.intervals {
+			m.intervals[i].Directions[interval.Read].Operations = uint64(500 + n*(i/2)/2)
+		}
+	}
+}
+
+// responds gives all operations one response time.
+func responds(nanos uint64) func(*made) {
+	return func(m *made) {
+		h := &stat.Histogram{}
+		h.RecordN(nanos, 60_000)
+		m.load().Directions[interval.Read].Response = h
+	}
+}
+
+var contracts = map[string]contract{
+	"run-incomplete": {
+		fires: func(m *made) { m.in.Summary.Ended = result.EndedInterrupted }, severity: finding.Unknown, claim: "was interrupted",
+		silent: nothing,
+	},
+	"rehearsal": {
+		fires: func(m *made) { m.in.Manifest.Rehearsal = &result.Rehearsal{Asked: 60e9, TimeFactor: 0.025} }, severity: finding.Warning, claim: "rehearsal of 1 m",
+		silent: nothing,
+	},
+	"simulated": {
+		fires: func(m *made) { m.in.Manifest.Target = result.TargetInfo{Name: "fake:4", Simulated: true} }, severity: finding.Warning, claim: "is simulated",
+		silent: event(interval.Event{Kind: interval.EventStepStarted, Step: "test.Wait"}),
+	},
+	"generator-stalled": {
+		fires: func(m *made) { m.intervals[40].StalledNanos = second / 10 }, severity: finding.Warning, claim: "longest 100 ms at 0:30",
+		silent: func(m *made) { m.intervals[40].StalledNanos = second/10 - 1 },
+	},
+	"generator-starved": {
+		fires: each(func(iv *interval.Interval) { iv.WaitedNanos = second / 20 }), severity: finding.Warning, claim: "was CPU-starved in 100 %",
+		silent: each(func(iv *interval.Interval) { iv.WaitedNanos = second/20 - 1 }),
+	},
+	"generator-cpu-bound": {
+		fires: each(func(iv *interval.Interval) { iv.BusiestNanos = second * 95 / 100 }), severity: finding.Warning, claim: "was CPU-bound in 100 %",
+		silent: each(func(iv *interval.Interval) { iv.BusiestNanos = second * 94 / 100 }),
+	},
+	"not-issued": {
+		fires: func(m *made) { m.load().NotIssued = 60 }, severity: finding.Warning, claim: "dropped 60 of 60,000",
+		silent: nothing,
+	},
+	"backlog-at-end": {
+		fires: func(m *made) { m.intervals[119].Backlog = 1000 }, severity: finding.Warning, claim: "1,000 operations (1 s of work",
+		silent: func(m *made) { m.intervals[119].Backlog = 999 },
+	},
+	"load-errors": {
+		fires: func(m *made) { m.load().Total.Errors = map[string]uint64{"EIO": 1} }, severity: finding.Warning, claim: "1 EIO",
+		silent: func(m *made) { m.load().Total.Errors = map[string]uint64{} },
+	},
+	"intervals-missing": {
+		fires: func(m *made) { m.intervals = append(m.intervals[:20], m.intervals[22:]...) }, severity: finding.Warning, claim: "2 of 120",
+		silent: nothing,
+	},
+	"vm-stopped": {
+		fires: event(interval.Event{AtNanos: 30 * second, Kind: interval.EventVMStopped, Subject: "vm-2", Error: "panic"}), severity: finding.Unknown,
+		claim:  "vm-2 stopped unexpectedly at 0:30: panic.",
+		silent: event(interval.Event{AtNanos: 30 * second, Kind: interval.EventAgentSilent, Subject: "vm-2"}),
+	},
+	"power-cut-unrecorded": {
+		fires: cut("vm-2"), severity: finding.Info, claim: "in the last 500 ms or less before the power cut",
+		silent: cut("vm-9"),
+	},
+	"vm-moved": {
+		fires: event(interval.Event{AtNanos: 50 * second, Kind: interval.EventPlaced, Subject: "vm-1", Node: "b", From: "a", Unasked: true}), severity: finding.Warning,
+		claim:  "vm-1 moved from a to b",
+		silent: event(interval.Event{AtNanos: 50 * second, Kind: interval.EventPlaced, Subject: "vm-1", Node: "b", From: "a"}),
+	},
+	"identical-samples": {
+		fires: copied(5), severity: finding.Unknown, claim: "identical in all 5 busy intervals",
+		silent: copied(4),
+	},
+	"few-samples": {
+		fires: func(m *made) { m.load().Directions[interval.Read].Operations = 9_999 }, severity: finding.Info, claim: "stable p99.9",
+		silent: func(m *made) { m.load().Directions[interval.Read].Operations = 10_000 },
+	},
+	"short-workload": {
+		fires: func(m *made) { m.load().ToNanos = 20*second - 1 }, severity: finding.Warning, claim: "ran for only",
+		silent: func(m *made) { m.load().ToNanos = 20 * second },
+	},
+	"response-beyond-service": {
+		fires: responds(4e6), severity: finding.Info, claim: "queued before submission",
+		silent: responds(1.2e6),
+	},
+	"coordinated-omission": {
+		fires: func(m *made) { closedLoop(m, 500e6) }, severity: finding.Warning, claim: "is a closed loop that hung",
+		silent: func(m *made) { closedLoop(m, 50e6) },
+	},
+	"cache-suspected": {
+		fires: func(m *made) { m.in.Summary.Loads[0].Workload = "other" }, severity: finding.Warning, claim: "w reads 4 GiB of unwritten data",
+		silent: func(m *made) { m.in.Plan.Workloads[0].Prefill.Extents[0].Length = 4294967296 * 96 / 100 },
+	},
+	"not-steady": {
+		fires: rises(4), severity: finding.Info, claim: "its IOPS rose",
+		silent: rises(1),
+	},
+	"engine-fallback": {
+		fires: func(m *made) { m.load().Engines = []interval.Engine{fallen} }, severity: finding.Info, claim: "io_uring was not used",
+		silent: nothing,
+	},
+	"clock-jumped": {
+		fires: event(interval.Event{AtNanos: 20 * second, Kind: interval.EventClockJump, Subject: "vm-1", SpanNanos: second}), severity: finding.Warning, claim: "jumped once",
+		silent: event(interval.Event{AtNanos: 20 * second, Kind: interval.EventLog, Subject: "vm-1", SpanNanos: second}),
+	},
+	"start-skew": {
+		fires: event(interval.Event{AtNanos: 10 * second, Kind: interval.EventStarts, Workload: "w", SpanNanos: second / 2}), severity: finding.Warning, claim: "500 ms",
+		silent: event(interval.Event{AtNanos: 10 * second, Kind: interval.EventStarts, Workload: "w", SpanNanos: second/2 - 1}),
+	},
+	"machine-shared": {
+		fires: event(interval.Event{AtNanos: 10 * second, Kind: interval.EventShared, Subject: "run-2"}), severity: finding.Warning, claim: `Run "run-2" used the same machine`,
+		silent: event(interval.Event{AtNanos: 10 * second, Kind: interval.EventAlone, Subject: "run-2"}),
+	},
+	"controller-paused": {
+		fires: event(interval.Event{AtNanos: 40 * second, Kind: interval.EventPaused, Subject: "controller", SpanNanos: 30 * second}), severity: finding.Warning,
+		claim:  "paused for 30 s",
+		silent: event(interval.Event{AtNanos: 40 * second, Kind: interval.EventLog, Subject: "controller", SpanNanos: 30 * second}),
+	},
+	"buffered-writes": {
+		fires:    func(m *made) { m.writes(); m.job().Direct = false },
+		severity: finding.Warning, claim: `w wrote 469 MiB through the page cache (job ""):`,
+		silent: func(m *made) { m.writes(); m.job().Direct, m.job().Flushes = false, true },
+	},
+	"first-writes": {
+		fires: func(m *made) { m.writes(); m.in.Summary.Loads[0].Workload = "other" }, severity: finding.Warning,
+		claim:  "w writes to 4 GiB per VM that nothing wrote before",
+		silent: func(m *made) { m.writes() },
+	},
+	"reducible-content": {
+		fires: func(m *made) { m.writes(); m.job().Reducible = 1 }, severity: finding.Warning, claim: "saves up to 100 %",
+		silent: func(m *made) { m.writes() },
+	},
+	"tiny-working-set": {
+		fires: func(m *made) { m.workingSet(32<<20 - 1) }, severity: finding.Warning, claim: "w uses only 32 MiB per disk",
+		silent: func(m *made) { m.workingSet(256 << 20) },
+	},
+	"misaligned": {
+		fires: func(m *made) { m.job().AlignBytes, m.job().BlockMax = 512, 8192 }, severity: finding.Warning,
+		claim:  `w: offsets and sizes of job "" are multiples of 512 B, not of 4 KiB.`,
+		silent: func(m *made) { m.job().AlignBytes, m.job().BlockMax = 512, 512 },
+	},
+	"same-region": {
+		fires: func(m *made) { m.job().SameRegion, m.job().Clones = true, 4 }, severity: finding.Warning, claim: "3 of 4 operations can be served",
+		silent: func(m *made) { m.job().Clones = 4 },
+	},
+	"synchronous-engine": {
+		fires: func(m *made) { m.job().DepthAsked, m.job().QueueDepth = 32, 1 }, severity: finding.Warning, claim: "requests iodepth=32 from a synchronous engine",
+		silent: func(m *made) { m.job().DepthAsked, m.job().QueueDepth = 1, 1 },
+	},
+	"arrivals-in-bursts": {
+		fires: func(m *made) { m.job().Linear, m.job().Clones = true, 16 }, severity: finding.Warning, claim: "in bursts of 16",
+		silent: func(m *made) { m.job().Linear, m.job().Clones = true, 2 },
+	},
+	"disk-shared": {
+		fires: func(m *made) { m.beside("/dev/sdb", 30, 60) }, severity: finding.Warning,
+		claim:  "w and other used the same disk (/dev/sdb) of the same VMs from 0:30 to 1:00.",
+		silent: func(m *made) { m.beside("/dev/sdc", 30, 60) },
+	},
+}
+
+// TestContract: every rule fires where it should, is silent next to that, and has its section in the guide.
+func TestContract(t *testing.T) {
+	guide, err := os.ReadFile(filepath.Join(testreq.RepositoryRoot(t), "docs", "guides", "audit.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := func(change func(*made), code string) (found []finding.Finding) {
+		m := sound()
+		change(m)
+		return slices.DeleteFunc(m.check(), func(f finding.Finding) bool { return f.Code != code })
+	}
+	for _, r := range audit.Rules() {
+		c, ok := contracts[r.Code]
+		if !ok {
+			t.Errorf("rule %q has no contract", r.Code)
+			continue
+		}
+		if found := of(c.fires, r.Code); len(found) == 0 || found[0].Severity != c.severity || !strings.Contains(found[0].Claim, c.claim) {
+			t.Errorf("rule %q: got %+v, want severity %s and %q", r.Code, found, c.severity, c.claim)
+		}
+		if found := of(c.silent, r.Code); len(found) > 0 {
+			t.Errorf("rule %q is not silent: %+v", r.Code, found)
+		}
+		if !strings.Contains(string(guide), "\n## "+r.Code+"\n") {
+			t.Errorf("rule %q has no section in the guide", r.Code)
+		}
+	}
+}

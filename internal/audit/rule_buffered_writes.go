@@ -1,0 +1,37 @@
+package audit
+
+import (
+	"fmt"
+
+	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/unit"
+)
+
+var bufferedWrites = Rule{
+	Code:    "buffered-writes",
+	Summary: "writes ended in the page cache",
+	Doc: "A write without direct I/O completes when its data is in memory. Its latency is that of a copy, and its rate that of memory " +
+		"until the kernel throttles the writer. The disk does the work later, perhaps after the measurement. Jobs that write " +
+		"synchronously or flush (sync, fsync, fdatasync) are not reported.",
+	Example: `OLTP wrote 12 GiB through the page cache (jobs "log" and "data"): latency and rate of its writes are those of memory.`,
+	Check:   checkBufferedWrites,
+}
+
+func checkBufferedWrites(in *Input) []finding.Finding {
+	var list []finding.Finding
+	for _, l := range planned(in) {
+		jobs := l.jobs(func(j *load.JobPlan) bool { return j.Writes && !j.Direct && !j.Flushes })
+		written := l.Directions[interval.Write].Bytes
+		if len(jobs) == 0 || written == 0 {
+			continue
+		}
+		list = append(list, finding.Finding{Severity: finding.Warning, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
+			Claim: fmt.Sprintf("%s wrote %s through the page cache (%s): latency and rate of its writes are those of memory.",
+				in.name(l.LoadSummary), unit.FormatBytes(int64(written)), jobsText(jobs)),
+			Advice: "Set direct=1 in the job file, or flush as the application does (fsync=1, sync=1).",
+		})
+	}
+	return list
+}

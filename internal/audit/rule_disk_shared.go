@@ -1,0 +1,63 @@
+package audit
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/unit"
+)
+
+// sharedNanos is the shortest common time that is reported: one interval belongs to the border between two loads.
+const sharedNanos = int64(2e9)
+
+var diskShared = Rule{
+	Code:    "disk-shared",
+	Summary: "two workloads used the same disk at the same time",
+	Doc: "Two workloads of a VM group ran at the same time on the same devices of its VMs. The disk served both: latency of " +
+		"each contains the queue of the other, and a sequential load turns into a random one. That is a result only if the mix " +
+		"is what you want to measure.",
+	Example: `OLTP and Backup used the same disk (/dev/sdb) of the same VMs from 1:10 to 3:40.`,
+	Check:   checkDiskShared,
+}
+
+func checkDiskShared(in *Input) []finding.Finding {
+	var list []finding.Finding
+	loads := measured(in)
+	for i, a := range loads {
+		for _, b := range loads[i+1:] {
+			from, to := max(a.FromNanos, b.FromNanos), min(a.ToNanos, b.ToNanos)
+			devices := in.commonDevices(a, b)
+			if a.Group != b.Group || to-from < sharedNanos || len(devices) == 0 {
+				continue
+			}
+			what := "disk"
+			if len(devices) > 1 {
+				what = "disks"
+			}
+			list = append(list, finding.Finding{Severity: finding.Warning, Subject: a.Workload, FromNanos: from, ToNanos: to,
+				Claim: fmt.Sprintf("%s and %s used the same %s (%s) of the same VMs from %s to %s.", in.name(a), in.name(b), what,
+					strings.Join(devices, ", "), unit.FormatClock(from), unit.FormatClock(to)),
+				Advice: "Give each workload its own disk, or run them one after the other.",
+			})
+		}
+	}
+	return list
+}
+
+// commonDevices names the devices that two loads use, as VMs name them.
+func (in *Input) commonDevices(a, b *result.LoadSummary) []string {
+	first, _ := in.plan().Workload(a.Workload)
+	second, _ := in.plan().Workload(b.Workload)
+	if first.Load == nil || second.Load == nil {
+		return nil
+	}
+	other := perDevice(second.Load.Extents)
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(perDevice(first.Load.Extents))), func(device string) bool {
+		_, both := other[device]
+		return !both
+	})
+}

@@ -1,0 +1,46 @@
+package audit
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/braggdev/bragg/internal/extent"
+	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/unit"
+)
+
+var firstWrites = Rule{
+	Code:    "first-writes",
+	Summary: "writes went to space that was never written before",
+	Doc: "Thin storage allocates space at the first write of a block: the write waits for the metadata, and later writes of the " +
+		"block do not. Copy-on-write and flash behave alike: nothing has to be freed or moved yet. A load that overwrites data " +
+		"shows other numbers, so its ranges are written first. Severity: warning for random writes, info for sequential ones, " +
+		"which may be a fill on purpose.",
+	Example: `OLTP writes to 4 GiB per VM that nothing wrote before: its numbers include the allocation of space.`,
+	Check:   checkFirstWrites,
+}
+
+func checkFirstWrites(in *Input) []finding.Finding {
+	var list []finding.Finding
+	for _, l := range planned(in) {
+		w, _ := in.plan().Workload(l.Workload)
+		writes := slices.DeleteFunc(slices.Clone(l.plan.Extents), func(e extent.Extent) bool { return !e.Writes })
+		fresh, all := extent.Bytes(extent.Without(writes, writtenBefore(in, in.plan(), w, l.FromNanos-1))), extent.Bytes(writes)
+		if all == 0 || float64(fresh) < unwrittenNoticed*float64(all) {
+			continue
+		}
+		f := finding.Finding{Severity: finding.Info, Subject: l.Workload,
+			Claim: fmt.Sprintf("%s writes to %s per VM that nothing wrote before: its numbers include the allocation of space.",
+				in.name(l.LoadSummary), unit.FormatBytes(fresh)),
+			Evidence: []string{fmt.Sprintf("range written: %s", unit.FormatBytes(all))},
+			Advice:   "Add workload.PrefillRun for this workload to the setup phase.",
+		}
+		if len(l.jobs(func(j *load.JobPlan) bool { return j.Writes && strings.HasPrefix(j.Pattern, "rand") })) > 0 {
+			f.Severity = finding.Warning
+		}
+		list = append(list, f)
+	}
+	return list
+}

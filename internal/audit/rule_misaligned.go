@@ -1,0 +1,40 @@
+package audit
+
+import (
+	"fmt"
+
+	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/unit"
+)
+
+// alignmentBytes is the page of flash translation layers, file systems and 4 KiB-sector disks; a smaller unit of a disk is emulated.
+const alignmentBytes = 4096
+
+var misaligned = Rule{
+	Code:    "misaligned",
+	Summary: "operations are not aligned to 4 KiB",
+	Doc: "Disks, file systems and storage systems work in units of 4 KiB or more. An operation that begins or ends inside a " +
+		"unit makes two operations of one, and a write has to read the rest of the unit first. Latency and throughput are then " +
+		"those of this repair. Jobs whose blocks are all smaller than 4 KiB are not reported.",
+	Example: `OLTP: offsets and sizes of job "log" are multiples of 512 B, not of 4 KiB.`,
+	Check:   checkMisaligned,
+}
+
+func checkMisaligned(in *Input) []finding.Finding {
+	var list []finding.Finding
+	for _, l := range planned(in) {
+		jobs := l.jobs(func(j *load.JobPlan) bool {
+			return j.AlignBytes > 0 && j.AlignBytes < alignmentBytes && j.BlockMax >= alignmentBytes
+		})
+		if len(jobs) == 0 {
+			continue
+		}
+		list = append(list, finding.Finding{Severity: finding.Warning, Subject: l.Workload,
+			Claim: fmt.Sprintf("%s: offsets and sizes of %s are multiples of %s, not of %s.", in.name(l.LoadSummary), jobsText(jobs),
+				unit.FormatBytes(jobs[0].AlignBytes), unit.FormatBytes(alignmentBytes)),
+			Advice: "Use block sizes, offset and blockalign that are multiples of 4 KiB.",
+		})
+	}
+	return list
+}

@@ -1,0 +1,35 @@
+package audit
+
+import (
+	"fmt"
+
+	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/load"
+)
+
+var sameRegion = Rule{
+	Code:    "same-region",
+	Summary: "clones of a job go through the same range in order",
+	Doc: "Clones of a sequential job (numjobs) without offset_increment start at the same offset and read the same blocks at " +
+		"about the same time. The first one loads a block, and the others find it in a cache of the disk, the controller or " +
+		"the host. The sum of their bandwidths is not that of the medium.",
+	Example: `scan: the 4 clones of job "scan" go through the same range in the same order; 3 of 4 operations can be served from a cache.`,
+	Check:   checkSameRegion,
+}
+
+func checkSameRegion(in *Input) []finding.Finding {
+	var list []finding.Finding
+	for _, l := range planned(in) {
+		jobs := l.jobs(func(j *load.JobPlan) bool { return j.SameRegion && j.Clones > 1 })
+		if len(jobs) == 0 {
+			continue
+		}
+		n := jobs[0].Clones
+		list = append(list, finding.Finding{Severity: finding.Warning, Subject: l.Workload,
+			Claim: fmt.Sprintf("%s: the %d clones of %s go through the same range in the same order; %d of %d operations can be served from a cache.",
+				in.name(l.LoadSummary), n, jobsText(jobs), n-1, n),
+			Advice: "Give each clone its own range: offset_increment, or one job per range.",
+		})
+	}
+	return list
+}

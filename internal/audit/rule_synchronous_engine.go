@@ -1,0 +1,38 @@
+package audit
+
+import (
+	"fmt"
+
+	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/load"
+)
+
+var synchronousEngine = Rule{
+	Code:    "synchronous-engine",
+	Summary: "an I/O engine that does one operation at a time was given a queue depth",
+	Doc: "The engines sync, psync, vsync, pvsync, pvsync2 and mmap (psync is the default of fio) have one operation in flight " +
+		"per clone, whatever iodepth says. The numbers are those of queue depth 1: throughput of a device that needs parallel " +
+		"requests is far too low.",
+	Example: `OLTP: job "data" requests iodepth=32 from a synchronous engine; it had 1 operation in flight per clone.`,
+	Check:   checkSynchronousEngine,
+}
+
+func checkSynchronousEngine(in *Input) []finding.Finding {
+	var list []finding.Finding
+	for _, l := range planned(in) {
+		jobs := l.jobs(func(j *load.JobPlan) bool { return j.DepthAsked > 1 && j.QueueDepth == 1 })
+		if len(jobs) == 0 {
+			continue
+		}
+		verb := "requests"
+		if len(jobs) > 1 {
+			verb = "request"
+		}
+		list = append(list, finding.Finding{Severity: finding.Warning, Subject: l.Workload,
+			Claim: fmt.Sprintf("%s: %s %s iodepth=%d from a synchronous engine; it had 1 operation in flight per clone.",
+				in.name(l.LoadSummary), jobsText(jobs), verb, jobs[0].DepthAsked),
+			Advice: "Set ioengine=libaio or io_uring, or use numjobs instead of iodepth.",
+		})
+	}
+	return list
+}

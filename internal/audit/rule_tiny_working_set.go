@@ -1,0 +1,47 @@
+package audit
+
+import (
+	"fmt"
+
+	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/unit"
+)
+
+// Caches of disks: a hard disk has 64 to 512 MiB, and the caches of processors and controllers hold 32 MiB at least.
+const (
+	workingSetTiny  = 32 << 20
+	workingSetSmall = 256 << 20
+)
+
+var tinyWorkingSet = Rule{
+	Code:    "tiny-working-set",
+	Summary: "a workload uses so little data that a cache of the disk holds it",
+	Doc: "The rule takes the device of which a workload uses most, per VM. Below 32 MiB the data fits into caches of any " +
+		"processor, controller or disk (severity warning), below 256 MiB into those of most hard disks and RAID controllers " +
+		"(info). Reads are then served from memory, and writes are merged there. In a rehearsal, which shrinks data on " +
+		"purpose, the severity is info.",
+	Example: `OLTP uses only 16 MiB per disk: a cache of the disk or the controller holds it.`,
+	Check:   checkTinyWorkingSet,
+}
+
+func checkTinyWorkingSet(in *Input) []finding.Finding {
+	var list []finding.Finding
+	for _, l := range planned(in) {
+		var most int64
+		for _, bytes := range perDevice(l.plan.Extents) {
+			most = max(most, bytes)
+		}
+		if most == 0 || most >= workingSetSmall {
+			continue
+		}
+		f := finding.Finding{Severity: finding.Info, Subject: l.Workload,
+			Claim:  fmt.Sprintf("%s uses only %s per disk: a cache of the disk or the controller holds it.", in.name(l.LoadSummary), unit.FormatBytes(most)),
+			Advice: "Use several times the size of all caches (size= in the job file), unless a cache is what you measure.",
+		}
+		if most < workingSetTiny && in.Manifest.Rehearsal == nil {
+			f.Severity = finding.Warning
+		}
+		list = append(list, f)
+	}
+	return list
+}
