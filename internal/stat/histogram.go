@@ -1,4 +1,4 @@
-// Package stat has the pure mathematics of the program: histograms and quantiles, and later tests, models and change points. It
+// Package stat has the pure mathematics of the program: histograms and quantiles, and the comparison of groups of runs. It
 // does no I/O, reads no clock and does not log.
 //
 // All displayed percentiles come from a Histogram, those of several sources from the merged Histogram, never from an average of

@@ -1,0 +1,132 @@
+package stat
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// Confidence of every interval, and the level of every test: Level = 1 − Confidence.
+const (
+	Confidence = 0.95
+	Level      = 1 - Confidence
+)
+
+// Sample is one number of each run of a group. Values are positive. Errors are the relative standard errors of the values that
+// fluctuation within each run explains, NaN where unknown; nil if all are.
+type Sample struct {
+	Values []float64
+	Errors []float64
+}
+
+// Ratio is the number of a new group of runs over that of a base group, each as the geometric mean of its runs.
+//
+// It is Welch's t on the logarithms: half and double are equally far from one, exchanging the groups inverts the ratio and its
+// interval, and the unit does not matter. The runs are the sample, not their operations or seconds, which correlate: only a
+// repeated run shows how much the number varies from run to run.
+type Ratio struct {
+	Value     float64
+	Low, High float64 // interval of Confidence for this number alone
+	P         float64 // probability of a ratio at least as far from 1 without any difference
+	// Noise is the relative difference that two runs of one group do not exceed in 95 % of pairs: the repeatability limit of
+	// ISO 5725, from the spread within both groups.
+	Noise float64
+
+	standardError, df, resolution float64 // of the logarithm
+}
+
+// welchMin is the number of runs in each group from which Welch's approximation of the degrees of freedom is used. Below, they
+// are those of the smaller group, which is conservative for any two variances (Hsu 1938; Mickey and Brown 1966).
+const welchMin = 3
+
+// RatioOf returns the ratio of sample b to sample a; false if a sample has fewer than two values or one that is not positive.
+// Resolution is the relative rounding of a value, such as the width of a histogram's bucket: a difference within it shows nothing.
+func RatioOf(a, b Sample, resolution float64) (Ratio, bool) {
+	meanA, varianceA, okA := a.logarithms()
+	meanB, varianceB, okB := b.logarithms()
+	if !okA || !okB {
+		return Ratio{}, false
+	}
+	na, nb := float64(len(a.Values)), float64(len(b.Values))
+	ofA, ofB := varianceA/na, varianceB/nb
+	r := Ratio{standardError: math.Sqrt(ofA + ofB), df: min(na, nb) - 1, resolution: math.Log1p(resolution)}
+	if min(na, nb) >= welchMin {
+		if r.df = na + nb - 2; ofA+ofB > 0 {
+			r.df = (ofA + ofB) * (ofA + ofB) / (ofA*ofA/(na-1) + ofB*ofB/(nb-1))
+		}
+	}
+	shift := meanB - meanA
+	r.Value = math.Exp(shift)
+	r.Low, r.High = r.interval(shift)
+	if beyond := math.Abs(shift) - r.resolution; beyond <= 0 {
+		r.P = 1
+	} else if r.standardError > 0 {
+		r.P = StudentBeyond(beyond/r.standardError, r.df)
+	}
+	pooled := ((na-1)*varianceA + (nb-1)*varianceB) / (na + nb - 2)
+	r.Noise = math.Expm1(StudentQuantile(1-Level/2, na+nb-2) * math.Sqrt(2*pooled))
+	return r, true
+}
+
+func (r *Ratio) interval(shift float64) (low, high float64) {
+	half := r.resolution
+	if r.standardError > 0 {
+		half += StudentQuantile(1-Level/2, r.df) * r.standardError
+	}
+	return math.Exp(shift - half), math.Exp(shift + half)
+}
+
+// Detectable returns the smallest relative increase that groups of this size and spread show at a level with probability power.
+func (r *Ratio) Detectable(level, power float64) float64 {
+	shift := r.resolution
+	if r.standardError > 0 {
+		shift += r.standardError * shiftToExceed(StudentQuantile(1-level/2, r.df), power, r.df)
+	}
+	return math.Expm1(shift)
+}
+
+// logarithms returns mean and variance of the logarithms of the values. The variance is at least what fluctuation within the runs
+// explains: two runs that agree by chance do not show that all runs agree.
+func (s *Sample) logarithms() (mean, variance float64, ok bool) {
+	if len(s.Values) < 2 {
+		return 0, 0, false
+	}
+	n := float64(len(s.Values))
+	for _, v := range s.Values {
+		if !(v > 0) || math.IsInf(v, 0) {
+			return 0, 0, false
+		}
+		mean += math.Log(v) / n
+	}
+	for _, v := range s.Values {
+		variance += (math.Log(v) - mean) * (math.Log(v) - mean) / (n - 1)
+	}
+	return mean, max(variance, s.within()), true
+}
+
+// within is the mean variance within runs; 0 if it is unknown.
+func (s *Sample) within() float64 {
+	sum, n := 0.0, 0
+	for _, e := range s.Errors {
+		if !math.IsNaN(e) {
+			sum, n = sum+e*e, n+1
+		}
+	}
+	return sum / float64(max(n, 1))
+}
+
+// Holm returns the p values adjusted for their number by Holm's step-down method (1979): those below a level are all true
+// differences with probability 1 − level, whatever the dependence between them.
+func Holm(p []float64) []float64 {
+	order := make([]int, len(p))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p[a], p[b]) })
+	adjusted, worst := make([]float64, len(p)), 0.0
+	for rank, i := range order {
+		worst = max(worst, min(1, p[i]*float64(len(p)-rank)))
+		adjusted[i] = worst
+	}
+	return adjusted
+}
