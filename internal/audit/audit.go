@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/braggdev/bragg/internal/audit/digest"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/plan"
@@ -23,8 +24,8 @@ type Input struct {
 	Manifest result.Manifest
 	Summary  result.Summary
 	Events   []interval.Event
-	Plan     *plan.Plan // nil: rules that need it have no findings
-	Digest   *Digest    // of the intervals; without it, rules that need it have no findings
+	Plan     *plan.Plan     // nil: rules that need it have no findings
+	Digest   *digest.Digest // of the intervals; without it, rules that need it have no findings
 }
 
 // Rule is one check of every run.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/braggdev/bragg/internal/audit"
+	"github.com/braggdev/bragg/internal/audit/digest"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/result"
@@ -27,7 +28,7 @@ func TestEveryRuleIsDescribed(t *testing.T) {
 }
 
 func TestEmptyInputIsIncomplete(t *testing.T) {
-	found := audit.Check(audit.Input{Digest: audit.NewDigest()})
+	found := audit.Check(audit.Input{Digest: digest.New()})
 	if len(found) != 1 || found[0].Code != "run-incomplete" {
 		t.Errorf("an empty run has findings %v, want run-incomplete alone", found)
 	}
@@ -56,7 +57,7 @@ func TestRehearsalIsDecidedWithDoubtfulNumbers(t *testing.T) {
 		rehearsal *result.Rehearsal
 		want      finding.Severity
 	}{{nil, finding.Unknown}, {&result.Rehearsal{Asked: 1e9}, finding.Warning}} {
-		digest := audit.NewDigest()
+		digest := digest.New()
 		digest.Add(&stalled)
 		in := audit.Input{Digest: digest, Manifest: result.Manifest{Rehearsal: c.rehearsal},
 			Summary: result.Summary{Ended: "completed", Loads: []result.LoadSummary{{Workload: "A", Instance: 1, ToNanos: 10e9}}}}

@@ -23,7 +23,7 @@ func checkBacklog(in *Input) []finding.Finding {
 	var list []finding.Finding
 	for _, l := range measured(in) {
 		var waiting uint64
-		for _, s := range in.Digest.of(l.Workload, l.Instance, l.Prefill) {
+		for _, s := range in.Digest.Of(l.Workload, l.Instance, l.Prefill) {
 			waiting += s.BacklogEnd
 		}
 		rate := float64(l.Due) / (float64(max(1, l.ToNanos-l.FromNanos)) / 1e9)

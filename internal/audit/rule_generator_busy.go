@@ -3,6 +3,7 @@ package audit
 import (
 	"fmt"
 
+	"github.com/braggdev/bragg/internal/audit/digest"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/textio"
 	"github.com/braggdev/bragg/internal/unit"
@@ -29,12 +30,12 @@ var generatorBusy = Rule{
 func checkGeneratorBusy(in *Input) []finding.Finding {
 	var list []finding.Finding
 	for _, l := range measured(in) {
-		var worst *Stream
+		var worst *digest.Stream
 		busy := 0
-		cores := func(s *Stream) float64 { return float64(s.CPUNanos) / float64(max(1, s.lasted())) }
-		for _, s := range in.Digest.of(l.Workload, l.Instance, l.Prefill) {
-			saturated := float64(s.SaturatedNanos) >= saturatedShareNoticed*float64(s.lasted())
-			if s.EffortKnown && !saturated || !s.EffortKnown && cores(s) < busyCores || s.lasted() < int64(1e9) {
+		cores := func(s *digest.Stream) float64 { return float64(s.CPUNanos) / float64(max(1, s.Lasted())) }
+		for _, s := range in.Digest.Of(l.Workload, l.Instance, l.Prefill) {
+			saturated := float64(s.SaturatedNanos) >= saturatedShareNoticed*float64(s.Lasted())
+			if s.EffortKnown && !saturated || !s.EffortKnown && cores(s) < busyCores || s.Lasted() < int64(1e9) {
 				continue
 			}
 			busy++
@@ -54,7 +55,7 @@ func checkGeneratorBusy(in *Input) []finding.Finding {
 		if worst.EffortKnown {
 			f.FromNanos = worst.SaturatedAt
 			f.Claim = fmt.Sprintf("The load generator of %s was CPU-bound in %s of its intervals on %s; it may be the bottleneck, not the target.",
-				in.name(l), unit.FormatPercent(float64(worst.SaturatedNanos)/float64(worst.lasted())), worst.VM)
+				in.name(l), unit.FormatPercent(float64(worst.SaturatedNanos)/float64(worst.Lasted())), worst.VM)
 			f.Evidence = []string{fmt.Sprintf("%s affected; %.2f CPU cores on average over all threads", textio.Plural(busy, "VM"), cores(worst))}
 		}
 		list = append(list, f)

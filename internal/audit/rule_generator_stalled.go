@@ -3,6 +3,7 @@ package audit
 import (
 	"fmt"
 
+	"github.com/braggdev/bragg/internal/audit/digest"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/unit"
 )
@@ -29,10 +30,10 @@ func checkGeneratorStalled(in *Input) []finding.Finding {
 	var list []finding.Finding
 	for _, l := range measured(in) {
 		var stalled, lasted int64
-		var worst *Stream
-		for _, s := range in.Digest.of(l.Workload, l.Instance, l.Prefill) {
+		var worst *digest.Stream
+		for _, s := range in.Digest.Of(l.Workload, l.Instance, l.Prefill) {
 			stalled += s.StalledNanos
-			lasted += s.lasted()
+			lasted += s.Lasted()
 			if worst == nil || s.StallMaxNanos > worst.StallMaxNanos {
 				worst = s
 			}

@@ -3,6 +3,7 @@ package audit
 import (
 	"fmt"
 
+	"github.com/braggdev/bragg/internal/audit/digest"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/unit"
@@ -39,12 +40,12 @@ func checkGeneratorStarved(in *Input) []finding.Finding {
 
 func starved(in *Input, l *result.LoadSummary) (finding.Finding, bool) {
 	var nanos, lacked, lasted int64
-	var first *Stream
-	worst := Stream{}
-	for _, s := range in.Digest.of(l.Workload, l.Instance, l.Prefill) {
+	var first *digest.Stream
+	worst := digest.Stream{}
+	for _, s := range in.Digest.Of(l.Workload, l.Instance, l.Prefill) {
 		nanos += s.StarvedNanos
 		lacked += s.LackedNanos
-		lasted += s.lasted()
+		lasted += s.Lasted()
 		worst.WorstEffort.Join(s.WorstEffort)
 		if s.StarvedNanos > 0 && (first == nil || s.StarvedAt < first.StarvedAt) {
 			first = s

@@ -3,6 +3,7 @@ package audit
 import (
 	"fmt"
 
+	"github.com/braggdev/bragg/internal/audit/digest"
 	"github.com/braggdev/bragg/internal/finding"
 )
 
@@ -23,12 +24,12 @@ func checkIdenticalSamples(in *Input) []finding.Finding {
 		return nil // a simulated load may well repeat itself
 	}
 	var list []finding.Finding
-	first := map[[2]uint64]*Stream{}
+	first := map[[2]uint64]*digest.Stream{}
 	for _, s := range in.Digest.Streams() {
-		if s.busy < identicalIntervals {
+		if s.Busy < identicalIntervals {
 			continue
 		}
-		key := [2]uint64{s.fingerprint, uint64(s.busy)}
+		key := [2]uint64{s.Fingerprint, uint64(s.Busy)}
 		other := first[key]
 		if other == nil {
 			first[key] = s
@@ -36,7 +37,7 @@ func checkIdenticalSamples(in *Input) []finding.Finding {
 		}
 		list = append(list, finding.Finding{Severity: finding.Unknown, Subject: s.Workload,
 			Claim: fmt.Sprintf("The raw samples of %s on %s and of %s on %s are identical in all %d busy intervals.",
-				other.Workload, other.VM, s.Workload, s.VM, s.busy),
+				other.Workload, other.VM, s.Workload, s.VM, s.Busy),
 			Advice: "Do not use these numbers. This is a bug in Bragg: report it.",
 		})
 	}

@@ -3,6 +3,7 @@ package audit
 import (
 	"fmt"
 
+	"github.com/braggdev/bragg/internal/audit/digest"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/textio"
 	"github.com/braggdev/bragg/internal/unit"
@@ -24,9 +25,9 @@ func checkIntervalsMissing(in *Input) []finding.Finding {
 	var list []finding.Finding
 	for _, l := range measured(in) {
 		var missing, all int64
-		var first *Stream
+		var first *digest.Stream
 		f := finding.Finding{Severity: finding.Warning, Subject: l.Workload}
-		for _, s := range in.Digest.of(l.Workload, l.Instance, l.Prefill) {
+		for _, s := range in.Digest.Of(l.Workload, l.Instance, l.Prefill) {
 			all += int64(s.Intervals) + s.Missing
 			missing += s.Missing
 			if s.Missing > 0 && first == nil {
@@ -58,7 +59,7 @@ func unfinished(in *Input) []finding.Finding {
 	for _, l := range measured(in) {
 		f := finding.Finding{Severity: finding.Warning, Subject: l.Workload}
 		n := 0
-		for _, s := range in.Digest.of(l.Workload, l.Instance, l.Prefill) {
+		for _, s := range in.Digest.Of(l.Workload, l.Instance, l.Prefill) {
 			if s.Final || in.cutByRun(s) {
 				continue
 			}
@@ -77,7 +78,7 @@ func unfinished(in *Input) []finding.Finding {
 }
 
 // cutByRun reports whether the run itself powered off the VM of s under its workload.
-func (in *Input) cutByRun(s *Stream) bool {
+func (in *Input) cutByRun(s *digest.Stream) bool {
 	_, cut := in.cutAt(s)
 	return cut
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/braggdev/bragg/internal/audit/digest"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/unit"
@@ -18,10 +19,8 @@ const (
 	driftSure    = 4.0
 	// scatterNoticed is a coefficient of variation.
 	scatterNoticed = 0.30
-	// swingNoticed is how far parts of a window differ, as a share of its mean; swingSure is how many standard errors of a part
-	// that must be.
+	// swingNoticed is how far parts of a window differ, as a share of its mean.
 	swingNoticed = 0.20
-	swingSure    = 8.0
 	// latencyFactor: means of latency over a second scatter more than rates, so more of each is tolerated.
 	latencyFactor = 2.5
 )
@@ -38,18 +37,15 @@ var notSteady = Rule{
 }
 
 func checkNotSteady(in *Input) []finding.Finding {
-	if in.Digest == nil {
-		return nil
-	}
 	var list []finding.Finding
 	for _, l := range measured(in) {
-		p := in.Digest.loads[loadKey{l.Workload, l.Instance}]
+		p := in.Digest.Profile(l.Workload, l.Instance)
 		var worst *finding.Finding
 		worstDegree := 0.0
 		for _, w := range windowsOf(in, l) {
-			rates, latencies := p.over(w.FromNanos, w.ToNanos)
+			rates, latencies := p.Over(w.FromNanos, w.ToNanos)
 			for _, c := range []course{{l.Engine().RateUnit(), rates, 1}, {"mean response time", latencies, latencyFactor}} {
-				if p == nil || float64(len(c.values))*float64(p.width)/1e9 < steadySeconds {
+				if float64(len(c.values))*p.Seconds() < steadySeconds {
 					continue
 				}
 				if text, degree := c.unsteadiness(w); degree > worstDegree {
@@ -97,22 +93,22 @@ type course struct {
 
 // unsteadiness describes what is not steady, and the degree as a multiple of the tolerance; degree 0 is steady.
 func (c *course) unsteadiness(w result.Window) (text string, degree float64) {
-	tr := fit(c.values)
-	if !(tr.mean > 0) {
+	tr := digest.Fit(c.values)
+	if !(tr.Mean > 0) {
 		return "", 0
 	}
-	if drift := math.Abs(tr.drift); drift >= c.tolerant*driftNoticed && math.Abs(tr.t) >= driftSure {
+	if drift := math.Abs(tr.Drift); drift >= c.tolerant*driftNoticed && math.Abs(tr.T) >= driftSure {
 		verb := "rose"
-		if tr.drift < 0 {
+		if tr.Drift < 0 {
 			verb = "fell"
 		}
 		return fmt.Sprintf("its %s %s by %s over %s", c.what, verb, percent(drift), span(w.ToNanos-w.FromNanos)), drift / driftNoticed / c.tolerant
 	}
-	if apart := swing(c.values); apart >= c.tolerant*swingNoticed {
+	if apart := digest.Swing(c.values); apart >= c.tolerant*swingNoticed {
 		return fmt.Sprintf("its %s in stretches of it lie %s of the mean apart", c.what, percent(apart)), apart / swingNoticed / c.tolerant
 	}
-	if tr.cv >= scatterNoticed && c.tolerant == 1 {
-		return fmt.Sprintf("its %s scatter by %s around their mean", c.what, percent(tr.cv)), tr.cv / scatterNoticed
+	if tr.CV >= scatterNoticed && c.tolerant == 1 {
+		return fmt.Sprintf("its %s scatter by %s around their mean", c.what, percent(tr.CV)), tr.CV / scatterNoticed
 	}
 	return "", 0
 }

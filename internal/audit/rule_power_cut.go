@@ -3,6 +3,7 @@ package audit
 import (
 	"fmt"
 
+	"github.com/braggdev/bragg/internal/audit/digest"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/textio"
@@ -25,7 +26,7 @@ func checkPowerCut(in *Input) []finding.Finding {
 		f := finding.Finding{Severity: finding.Info, Subject: l.Workload}
 		var longest int64
 		count := 0
-		for _, s := range in.Digest.of(l.Workload, l.Instance, l.Prefill) {
+		for _, s := range in.Digest.Of(l.Workload, l.Instance, l.Prefill) {
 			at, cut := in.cutAt(s)
 			if s.Final || !cut {
 				continue
@@ -52,7 +53,7 @@ func checkPowerCut(in *Input) []finding.Finding {
 }
 
 // cutAt returns the recorded time at which the run powered off the VM of s during its workload.
-func (in *Input) cutAt(s *Stream) (atNanos int64, cut bool) {
+func (in *Input) cutAt(s *digest.Stream) (atNanos int64, cut bool) {
 	for _, e := range in.Events {
 		if e.CutByRun && e.Kind == interval.EventAnnotation && e.Subject == s.VM && e.Workload == s.Workload && e.Instance == s.Instance &&
 			e.Prefill == s.Prefill {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/analysis"
 	"github.com/braggdev/bragg/internal/audit"
+	"github.com/braggdev/bragg/internal/audit/digest"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/plan"
@@ -79,7 +80,7 @@ func sound() *made {
 }
 
 func (m *made) check() []finding.Finding {
-	m.in.Digest = audit.NewDigest()
+	m.in.Digest = digest.New()
 	for i := range m.intervals {
 		m.in.Digest.Add(&m.intervals[i])
 	}

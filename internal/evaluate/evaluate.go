@@ -23,6 +23,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/analysis"
 	"github.com/braggdev/bragg/internal/audit"
+	"github.com/braggdev/bragg/internal/audit/digest"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/metric"
@@ -61,7 +62,7 @@ type evaluator struct {
 	grid      *analysis.Grid // of the run phase
 	loads     analysis.Loads
 	recover   *analysis.Recoveries
-	digest    *audit.Digest
+	digest    *digest.Digest
 	nodes     nodeRecord
 	vms       vmRecord
 	gauges    gaugeRecord // of the run phase
@@ -72,7 +73,7 @@ type evaluator struct {
 // Run computes everything that reports read: each result of the scenario with its series and statistics, windows, roll-ups per
 // workload, findings, and the verdict. It reads the record once.
 func Run(ctx context.Context, in Input) (result.Summary, error) {
-	ev := &evaluator{in: in, manifest: in.Bundle.Manifest(), digest: audit.NewDigest(), gauges: gaugeRecord{}}
+	ev := &evaluator{in: in, manifest: in.Bundle.Manifest(), digest: digest.New(), gauges: gaugeRecord{}}
 	if err := ev.read(ctx); err != nil {
 		return result.Summary{}, fmt.Errorf("evaluate run: %w", err)
 	}
@@ -216,7 +217,7 @@ func (ev *evaluator) readIntervals(ctx context.Context) error {
 
 // addLost counts the operations in flight when a load ended without its last interval, because its VM lost power or its agent was
 // lost: they never completed. For a generator that does not count them, at least one is assumed.
-func addLost(d *audit.Digest, results []*shown) {
+func addLost(d *digest.Digest, results []*shown) {
 	for _, s := range d.Streams() {
 		if s.Final {
 			continue

@@ -1,4 +1,4 @@
-package audit
+package digest
 
 import (
 	"math"
@@ -6,13 +6,15 @@ import (
 )
 
 const (
-	// profileBuckets bounds the memory of a profile; when they do not suffice, pairs of buckets are merged.
+	// profileBuckets bounds the memory of a Profile; when they do not suffice, pairs of buckets are merged.
 	profileBuckets  = 4096
 	profileWidthMin = int64(1e9)
+	// swingSure is how many standard errors of a part of a window a swing must have.
+	swingSure = 8.0
 )
 
-// profile is operations and their latencies over time in buckets of equal width, from one second upwards.
-type profile struct {
+// Profile is operations and their latencies over time in buckets of equal width, from one second upwards.
+type Profile struct {
 	width   int64
 	first   int64 // number of the first bucket, in widths from zero of the axis
 	buckets []bucket
@@ -29,7 +31,7 @@ func (b *bucket) add(o bucket) {
 }
 
 // add spreads n operations and the sum of their latencies evenly over [from, to).
-func (p *profile) add(from, to int64, n, latency float64) {
+func (p *Profile) add(from, to int64, n, latency float64) {
 	if to <= from || from < 0 {
 		return
 	}
@@ -56,12 +58,12 @@ func (p *profile) add(from, to int64, n, latency float64) {
 }
 
 // span is the number of buckets that would be in use with [from, to).
-func (p *profile) span(from, to int64) int64 {
+func (p *Profile) span(from, to int64) int64 {
 	last := max((to-1)/p.width, p.first+int64(len(p.buckets))-1)
 	return last - min(p.first, from/p.width) + 1
 }
 
-func (p *profile) halve() {
+func (p *Profile) halve() {
 	merged := make([]bucket, 0, len(p.buckets)/2+1)
 	for i, b := range p.buckets {
 		at := (p.first+int64(i))/2 - p.first/2
@@ -73,9 +75,17 @@ func (p *profile) halve() {
 	p.buckets, p.first, p.width = merged, p.first/2, p.width*2
 }
 
-// over returns the operations per second of every bucket entirely within [from, to), and the mean latencies of those in which an
+// Seconds is how long each value of Over lasts.
+func (p *Profile) Seconds() float64 {
+	if p == nil {
+		return 0
+	}
+	return float64(p.width) / 1e9
+}
+
+// Over returns the operations per second of every bucket entirely within [from, to), and the mean latencies of those in which an
 // operation completed.
-func (p *profile) over(from, to int64) (rates, latencies []float64) {
+func (p *Profile) Over(from, to int64) (rates, latencies []float64) {
 	if p == nil || p.width == 0 {
 		return nil, nil
 	}
@@ -92,18 +102,18 @@ func (p *profile) over(from, to int64) (rates, latencies []float64) {
 	return rates, latencies
 }
 
-// trend is a straight line through equally spaced values.
-type trend struct {
-	mean, cv float64
-	drift    float64 // change from the first to the last value along the line, as a share of the mean
-	t        float64 // slope divided by its standard error
+// Trend is a straight line through equally spaced values.
+type Trend struct {
+	Mean, CV float64
+	Drift    float64 // change from the first to the last value along the line, as a share of the mean
+	T        float64 // slope divided by its standard error
 }
 
-// fit computes the least-squares line (Draper and Smith, Applied Regression Analysis, 3rd edition, chapter 1).
-func fit(values []float64) trend {
+// Fit computes the least-squares line (Draper and Smith, Applied Regression Analysis, 3rd edition, chapter 1).
+func Fit(values []float64) Trend {
 	n := float64(len(values))
 	if n < 3 {
-		return trend{mean: math.NaN(), cv: math.NaN(), drift: math.NaN(), t: math.NaN()}
+		return Trend{Mean: math.NaN(), CV: math.NaN(), Drift: math.NaN(), T: math.NaN()}
 	}
 	var sum, sumX, sumXY, sumXX float64
 	for i, v := range values {
@@ -122,23 +132,23 @@ func fit(values []float64) trend {
 		residual += (v - line) * (v - line)
 		spread += (v - mean) * (v - mean)
 	}
-	out := trend{mean: mean, cv: math.Sqrt(spread/n) / mean, drift: slope * (n - 1) / mean}
+	out := Trend{Mean: mean, CV: math.Sqrt(spread/n) / mean, Drift: slope * (n - 1) / mean}
 	if residual == 0 {
-		out.t = math.Inf(1)
+		out.T = math.Inf(1)
 		if slope == 0 {
-			out.t = 0
+			out.T = 0
 		}
 		return out
 	}
-	out.t = slope / math.Sqrt(residual/(n-2)/sxx)
+	out.T = slope / math.Sqrt(residual/(n-2)/sxx)
 	return out
 }
 
-// swing is how far means over blocks of values differ, as a share of the mean of all: the difference of the second largest and
+// Swing is how far means over blocks of values differ, as a share of the mean of all: the difference of the second largest and
 // the second smallest, so that a single outlying block has no effect. Of all block lengths, from two values to a quarter of all,
 // it takes the one with the largest difference, if that exceeds what the scatter within blocks explains (swingSure standard
 // errors of a block); otherwise it is 0.
-func swing(values []float64) float64 {
+func Swing(values []float64) float64 {
 	worst := 0.0
 	for length := 2; length <= len(values)/4; length *= 2 {
 		var means []float64

@@ -1,4 +1,10 @@
-package audit
+// Package digest holds what rules of the audit need to know about the intervals of a run: totals, gaps, stalls and effort of each
+// stream, and the course of each load. It judges nothing.
+//
+//	intervals, one by one ──Add──▶ Digest ──Streams, Of──▶ Stream (one start of a workload on one VM)
+//	                                      ──Profile──▶ Profile: operations and latency over time ──Over──▶ values of a window
+//	values ──Fit, Swing──▶ drift and scatter
+package digest
 
 import (
 	"hash/maphash"
@@ -17,7 +23,7 @@ const gapsKept = 16
 type Digest struct {
 	streams map[streamKey]*Stream
 	keys    []streamKey // in order of first sight
-	loads   map[loadKey]*profile
+	loads   map[loadKey]*Profile
 	seed    maphash.Seed
 }
 
@@ -58,17 +64,17 @@ type Stream struct {
 	stallNanos, stallAt int64 // the stall that may continue in the next interval
 	stallFull           bool  // it filled the last one
 
-	fingerprint uint64 // of counts and latencies, interval by interval
-	busy        int    // intervals with operations
+	Fingerprint uint64 // of counts and latencies, interval by interval
+	Busy        int    // intervals with operations
 	sequence    int64
 }
 
 // Gap is a stretch without an interval.
 type Gap struct{ FromNanos, ToNanos int64 }
 
-// NewDigest returns an empty Digest.
-func NewDigest() *Digest {
-	return &Digest{streams: map[streamKey]*Stream{}, loads: map[loadKey]*profile{}, seed: maphash.MakeSeed()}
+// New returns an empty Digest.
+func New() *Digest {
+	return &Digest{streams: map[streamKey]*Stream{}, loads: map[loadKey]*Profile{}, seed: maphash.MakeSeed()}
 }
 
 // Add takes one interval, which it does not keep.
@@ -89,7 +95,7 @@ func (d *Digest) Add(iv *interval.Interval) {
 	}
 	p := d.loads[loadKey{iv.Workload, iv.Instance}]
 	if p == nil {
-		p = &profile{}
+		p = &Profile{}
 		d.loads[loadKey{iv.Workload, iv.Instance}] = p
 	}
 	p.add(iv.StartNanos, iv.EndNanos(), float64(operations), latency)
@@ -178,8 +184,8 @@ func (s *Stream) trace(iv *interval.Interval, seed maphash.Seed) (operations uin
 		response += latencySum(iv.Directions[i].ResponseOrService())
 	}
 	if operations > 0 && latency > 0 {
-		s.busy++
-		s.fingerprint = maphash.Comparable(seed, [3]uint64{s.fingerprint, operations, math.Float64bits(latency)})
+		s.Busy++
+		s.Fingerprint = maphash.Comparable(seed, [3]uint64{s.Fingerprint, operations, math.Float64bits(latency)})
 	}
 	return operations, response
 }
@@ -203,12 +209,20 @@ func (d *Digest) Streams() []*Stream {
 	return list
 }
 
-// of lists the streams of one start of a workload.
-func (d *Digest) of(workload string, instance int, prefill bool) []*Stream {
+// Profile returns the course of one start of a workload, nil if it recorded nothing.
+func (d *Digest) Profile(workload string, instance int) *Profile {
+	if d == nil {
+		return nil
+	}
+	return d.loads[loadKey{workload, instance}]
+}
+
+// Of lists the streams of one start of a workload.
+func (d *Digest) Of(workload string, instance int, prefill bool) []*Stream {
 	return slices.DeleteFunc(d.Streams(), func(s *Stream) bool {
 		return s.Workload != workload || s.Instance != instance || s.Prefill != prefill
 	})
 }
 
-// lasted is how long the stream was observed.
-func (s *Stream) lasted() int64 { return s.LastNanos - s.FirstNanos }
+// Lasted is how long the stream was observed.
+func (s *Stream) Lasted() int64 { return s.LastNanos - s.FirstNanos }
