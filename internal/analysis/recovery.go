@@ -48,13 +48,13 @@ func NewRecoveries(t *Timeline) *Recoveries {
 				r.losses[k].until = min(r.losses[k].until, o.FromNanos)
 			}
 		}
-		r.losses = append(r.losses, powerLoss{operation: o, until: t.EndNanos, vms: t.vmsOn(o.Subject, o.FromNanos), resumed: map[string]int64{}})
+		r.losses = append(r.losses, powerLoss{operation: o, until: t.EndNanos, vms: t.VMsOn(o.Subject, o.FromNanos), resumed: map[string]int64{}})
 	}
 	return r
 }
 
-// vmsOn returns the VMs that are on a node at a given time.
-func (t *Timeline) vmsOn(node string, at int64) map[string]bool {
+// VMsOn returns the VMs that are on a node at a given time.
+func (t *Timeline) VMsOn(node string, at int64) map[string]bool {
 	on := map[string]bool{}
 	for _, e := range t.events {
 		switch {

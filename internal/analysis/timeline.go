@@ -80,6 +80,9 @@ func NewTimeline(events []interval.Event, recorded int64) *Timeline {
 	return t
 }
 
+// Events returns all events in the order of time. The caller does not change them.
+func (t *Timeline) Events() []interval.Event { return t.events }
+
 // Phase returns the first phase of that name.
 func (t *Timeline) Phase(name string) (result.Window, bool) {
 	for _, p := range t.Phases {

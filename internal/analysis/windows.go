@@ -17,10 +17,12 @@ const (
 	instantShare = 0.01 // of the phase
 )
 
-// act is a step of the run phase with a label.
-type act struct {
-	label    string
-	from, to int64
+// Act is a step of the run phase with a label.
+type Act struct {
+	Label              string
+	Workload, Group    string // of a step on one of them
+	FromNanos, ToNanos int64
+	Simulated          bool
 }
 
 // Windows splits the run phase at the labelled steps into the stretches before, during, between and after them. A step that takes
@@ -31,7 +33,7 @@ func (t *Timeline) Windows() []result.Window {
 	if !ok || phase.ToNanos <= phase.FromNanos {
 		return nil
 	}
-	acts := t.acts(phase)
+	acts := t.Acts()
 	shortest := min(int64(instantMax), int64(instantShare*float64(phase.ToNanos-phase.FromNanos)))
 	var windows []result.Window
 	at, after := phase.FromNanos, ""
@@ -50,12 +52,12 @@ func (t *Timeline) Windows() []result.Window {
 		if len(windows) >= windowsMax-2 {
 			break
 		}
-		emit(a.from, between(after, a.label), a.label)
-		if a.to-a.from >= shortest && a.to > at {
-			after = a.label
-			emit(a.to, "during "+a.label, a.label)
+		emit(a.FromNanos, between(after, a.Label), a.Label)
+		if a.ToNanos-a.FromNanos >= shortest && a.ToNanos > at {
+			after = a.Label
+			emit(a.ToNanos, "during "+a.Label, a.Label)
 		}
-		after = a.label
+		after = a.Label
 	}
 	emit(phase.ToNanos, between(after, ""), "")
 	if len(windows) == 0 {
@@ -77,9 +79,10 @@ func between(after, before string) string {
 	return "between " + after + " and " + before
 }
 
-// acts lists the steps of the phase that have a label.
-func (t *Timeline) acts(phase result.Window) []act {
-	var acts []act
+// Acts lists the steps of the run phase that have a label, in the order of their start.
+func (t *Timeline) Acts() []Act {
+	phase, _ := t.Phase("run")
+	var acts []Act
 	open := map[int]int{}
 	for _, e := range t.events {
 		if e.Phase != "run" || e.Label == "" || e.AtNanos < phase.FromNanos || e.AtNanos > phase.ToNanos {
@@ -88,14 +91,15 @@ func (t *Timeline) acts(phase result.Window) []act {
 		switch e.Kind {
 		case interval.EventStepStarted:
 			open[e.StepID] = len(acts)
-			acts = append(acts, act{label: e.Label, from: e.AtNanos, to: phase.ToNanos})
+			acts = append(acts, Act{Label: e.Label, Workload: e.Workload, Group: e.Group,
+				FromNanos: e.AtNanos, ToNanos: phase.ToNanos, Simulated: e.Simulate})
 		case interval.EventStepEnded:
 			if i, ok := open[e.StepID]; ok {
-				acts[i].to = e.AtNanos
+				acts[i].ToNanos = e.AtNanos
 				delete(open, e.StepID)
 			}
 		}
 	}
-	slices.SortStableFunc(acts, func(a, b act) int { return cmp.Compare(a.from, b.from) })
+	slices.SortStableFunc(acts, func(a, b Act) int { return cmp.Compare(a.FromNanos, b.FromNanos) })
 	return acts
 }

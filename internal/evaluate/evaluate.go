@@ -9,6 +9,7 @@
 //	sheet.go    series and statistics of a result, per window
 //	bounds.go   values that are known only in part, and why
 //	check.go    report metrics and thresholds
+//	impact.go   costs of events
 //	gauge.go    gauges of loads; engines.go the engines that drove them
 //	samples.go  readings of nodes and VMs as samples, for recorders too
 //
@@ -25,6 +26,7 @@ import (
 	"github.com/braggdev/bragg/internal/audit"
 	"github.com/braggdev/bragg/internal/audit/digest"
 	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/impact"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/metric"
 	"github.com/braggdev/bragg/internal/plan"
@@ -62,6 +64,7 @@ type evaluator struct {
 	grid      *analysis.Grid // of the run phase
 	loads     analysis.Loads
 	recover   *analysis.Recoveries
+	impacts   *impact.Impacts
 	digest    *digest.Digest
 	nodes     nodeRecord
 	vms       vmRecord
@@ -85,6 +88,7 @@ func Run(ctx context.Context, in Input) (result.Summary, error) {
 	if s.Durations = ev.timeline.Durations(); s.Durations != nil {
 		s.Durations.Recoveries = ev.recover.List(ev.grid, ev.windows)
 	}
+	s.Impacts = complete(ev.impacts.List(ev.grid), &ev.manifest)
 	ev.setEngines(s.Loads)
 	for _, r := range ev.shown {
 		if err := ctx.Err(); err != nil {
@@ -156,6 +160,7 @@ func (ev *evaluator) readEvents() error {
 	ev.timeline = analysis.NewTimeline(ev.events, recorded)
 	ev.windows = ev.timeline.Windows()
 	ev.recover = analysis.NewRecoveries(ev.timeline)
+	ev.impacts = impact.New(ev.timeline)
 	if phase, ok := ev.timeline.Phase("run"); ok {
 		ev.phase = phase
 	}
@@ -198,6 +203,7 @@ func (ev *evaluator) readIntervals(ctx context.Context) error {
 		ev.digest.Add(&iv)
 		ev.loads.Add(&iv)
 		ev.recover.Add(&iv)
+		ev.impacts.Add(&iv)
 		ev.gauges.add(&iv, ev.phase)
 		for _, g := range grids {
 			g.Add(&iv)

@@ -89,6 +89,7 @@ func (p *textPage) document(d *document.Document) {
 		p.result(d, &d.Results[i])
 	}
 	p.workloads(d)
+	p.impacts(d)
 	p.durations(d)
 	p.steps(d)
 	p.facts(d)

@@ -67,6 +67,16 @@ func (p *textPage) facts(d *document.Document) {
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
+func (p *textPage) impacts(d *document.Document) {
+	if len(d.Impacts) == 0 {
+		return
+	}
+	p.section("Cost of events")
+	for i := range d.Impacts {
+		p.text("", unit.FormatClock(d.Impacts[i].FromNanos)+"  "+d.Impacts[i].Sentence, nil)
+	}
+}
+
 func (p *textPage) durations(d *document.Document) {
 	if t := document.OperationTable(d); len(t.Rows) > 0 {
 		p.section("Operation durations")

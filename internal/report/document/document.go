@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/impact"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/result"
@@ -56,6 +57,8 @@ type Document struct {
 	Measured []Measured `json:"measured"`
 	// Durations are the durations of operations and the recovery of nodes; null if the run had none.
 	Durations *result.Durations `json:"durations"`
+	// Impacts are the costs of the events of the run phase.
+	Impacts []Impact `json:"impacts"`
 
 	Versions    map[string]string          `json:"versions"`
 	Environment map[string]string          `json:"environment"`
@@ -92,6 +95,12 @@ type Statistic struct {
 	Intervals *result.IntervalStats `json:"intervals"`
 	// Corrected are the percentiles of a closed loop, corrected for coordinated omission; null otherwise.
 	Corrected *result.CorrectedStats `json:"corrected"`
+}
+
+// Impact is the cost of one event, in numbers and in one sentence.
+type Impact struct {
+	Sentence string `json:"sentence"`
+	result.Impact
 }
 
 // Method describes how one kind of number is obtained.
@@ -142,6 +151,10 @@ func Build(run *Run) *Document {
 	d.Workloads = workloads(run, planned)
 	d.Measured = measured(d, s, planned)
 	d.Durations = s.Durations
+	d.Impacts = make([]Impact, 0, len(s.Impacts))
+	for i := range s.Impacts {
+		d.Impacts = append(d.Impacts, Impact{Sentence: impact.Sentence(&s.Impacts[i]) + ".", Impact: s.Impacts[i]})
+	}
 	d.Method = methods(d)
 	return d
 }

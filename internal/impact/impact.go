@@ -1,0 +1,91 @@
+// Package impact computes the cost of the events of a run phase for the loads that ran over them: depth and length of the dip, stalls,
+// lost operations, time back to the baseline, latency before, during and after. VMs that an event itself took away are scored apart
+// from those that lived on. It does not judge: thresholds and findings are elsewhere.
+//
+//	analysis.Timeline ──New──▶ events: what happened, to which VMs; baseline and time to look at for each load
+//	intervals ──Add──▶ stalls, failures and latency of each VM; analysis.Grid ──▶ its rates, second by second
+//	──List──▶ result.Impact ──Sentence──▶ one sentence for people
+//
+//	events.go   finds events, baselines and what each event took away
+//	watch.go    what intervals say about one VM during one event
+//	rates.go    the seconds of one VM or several, compared with their baseline
+//	noise.go    how far a baseline varies by itself, and what cannot be chance
+//	score.go    puts a score together; sentence.go says it
+package impact
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/braggdev/bragg/internal/analysis"
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/result"
+)
+
+const (
+	// eventsMax bounds the events of one run that are scored, singleMax the VMs of one load that are also scored one by one.
+	eventsMax = 100
+	singleMax = 256
+)
+
+// Impacts scores the events of one run. Call List after Add has received all intervals, in their order per workload and VM.
+type Impacts struct {
+	timeline *analysis.Timeline
+	events   []*event
+	over     map[analysis.Start][]*exposure // by the load that they expose
+}
+
+// New finds the events of the run phase.
+func New(t *analysis.Timeline) *Impacts {
+	m := &Impacts{timeline: t, over: map[analysis.Start][]*exposure{}}
+	m.events = findEvents(t)
+	for _, e := range m.events {
+		for _, x := range e.exposures {
+			key := analysis.Start{Workload: x.start.Workload, Instance: x.start.Instance}
+			m.over[key] = append(m.over[key], x)
+		}
+	}
+	return m
+}
+
+// Add takes one interval.
+func (m *Impacts) Add(iv *interval.Interval) {
+	if iv.Prefill {
+		return
+	}
+	for _, x := range m.over[analysis.Start{Workload: iv.Workload, Instance: iv.Instance}] {
+		if iv.EndNanos() > x.baseline.FromNanos && iv.StartNanos < x.untilNanos {
+			x.add(iv)
+		}
+	}
+}
+
+// List returns the impact of each event on the loads that ran over it. grid is that of the run phase, and closed.
+func (m *Impacts) List(grid *analysis.Grid) []result.Impact {
+	var list []result.Impact
+	for _, e := range m.events {
+		i := e.Impact
+		for _, x := range e.exposures {
+			i.Loads = append(i.Loads, x.load(grid))
+		}
+		list = append(list, i)
+	}
+	return list
+}
+
+// load scores one load over one event.
+func (x *exposure) load(grid *analysis.Grid) result.ImpactLoad {
+	l := result.ImpactLoad{Workload: x.start.Workload, Group: x.start.Group, UntilNanos: x.untilNanos, Single: []result.ImpactVM{}}
+	r := newRates(grid, x)
+	l.Quantity = string(r.quantity)
+	vms := slices.Sorted(maps.Keys(x.watches))
+	lived := slices.DeleteFunc(slices.Clone(vms), func(vm string) bool { return x.taken[vm] })
+	taken := slices.DeleteFunc(slices.Clone(vms), func(vm string) bool { return !x.taken[vm] })
+	l.LivedOn, l.TakenAway = x.score(r, lived, 1), x.score(r, taken, 1)
+	for _, vm := range vms[:min(len(vms), singleMax)] {
+		if s := x.score(r, []string{vm}, len(vms)); s != nil {
+			l.Single = append(l.Single, result.ImpactVM{VM: vm, Taken: x.taken[vm], ImpactScore: *s})
+		}
+	}
+	return l
+}

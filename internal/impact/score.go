@@ -1,0 +1,133 @@
+package impact
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/braggdev/bragg/internal/analysis"
+	"github.com/braggdev/bragg/internal/result"
+)
+
+// backHold is how many seconds a rate must be observed after its return to the baseline.
+const backHold = 5
+
+// score compares several VMs of a load with their baseline; nil without any. scores is how many such scores share the chance of a
+// false claim.
+func (x *exposure) score(r *rates, vms []string, scores int) *result.ImpactScore {
+	if len(vms) == 0 {
+		return nil
+	}
+	s := &result.ImpactScore{Count: len(vms), Stall: x.stallOf(vms), FirstIONanos: x.firstIO(vms), Lost: x.lostOf(vms), Latency: x.latencyOf(vms)}
+	for _, vm := range vms {
+		if !x.taken[vm] && x.gone(vm) {
+			s.Vanished++
+		}
+		if v := r.vms[vm]; v != nil {
+			s.MissingSeconds += v.missing
+		}
+	}
+	s.Baseline = result.ImpactBaseline{FromNanos: x.baseline.FromNanos, ToNanos: x.baseline.ToNanos}
+	if s.Unknown = x.rate(s, r, r.measured(vms), scores); s.Unknown != "" {
+		unknown := result.Number(math.NaN())
+		s.Level, s.Baseline.Mean, s.Baseline.CV, s.Baseline.Correlation = unknown, unknown, unknown, unknown
+		s.Dip = result.ImpactDip{Depth: unknown, Lowest: unknown, Mean: unknown, Detectable: unknown, DetectableSecond: unknown}
+		s.Within5, s.Within10 = result.ImpactBack{Unknown: s.Unknown}, result.ImpactBack{Unknown: s.Unknown}
+		s.Lost.Operations, s.Lost.UncertainOperations = unknown, unknown
+	}
+	return s
+}
+
+// rate fills in what the seconds say, and returns why they say nothing.
+func (x *exposure) rate(s *result.ImpactScore, r *rates, vms []string, scores int) (unknown string) {
+	if x.baseline.ToNanos == 0 || r.base.To <= r.base.From {
+		return fmt.Sprintf("no stretch of %d s of the load before the event without another one", baselineMin/second)
+	}
+	base, look := r.course(vms, func(v *vmRates) *pair { return &v.chosen })
+	for len(look) > 0 && math.IsNaN(look[len(look)-1]) {
+		look = look[:len(look)-1]
+	}
+	n := newNoise(base, scores)
+	switch {
+	case len(vms) == 0 || int64(n.seconds)*second < baselineMin/2:
+		return "too few seconds of the baseline have data"
+	case len(look) == 0:
+		return "the load ended with the event"
+	case n.mean <= 0:
+		return "the load completed nothing before the event"
+	}
+	c := newCourse(look, n)
+	s.Baseline.Seconds, s.Baseline.Mean = n.seconds, result.Number(n.mean)
+	s.Baseline.CV, s.Baseline.Correlation = result.Number(n.deviation/n.mean), result.Number(n.correlation)
+	s.Level = result.Number(c.mean(0, len(look)))
+	if math.IsNaN(float64(s.Level)) {
+		return "most seconds after the event have no data"
+	}
+	s.Dip = dipOf(c, r)
+	s.Within5, s.Within10 = x.back(c, r, 0.05, &s.Dip), x.back(c, r, 0.10, &s.Dip)
+	lost(&s.Lost, r, vms, len(look))
+	return ""
+}
+
+// dipOf describes the dip of a course.
+func dipOf(c *course, r *rates) (d result.ImpactDip) {
+	n, looked := c.noise, len(c.values)
+	d.DetectableSecond = result.Number(n.detectable(1, looked))
+	d.Detectable = result.Number(n.detectable(min(10, looked), looked))
+	at, length, lowest := c.dip()
+	if d.Lowest, d.Mean, d.Then = result.Number(lowest), result.Number(lowest), result.Number(math.NaN()); length == 0 {
+		return d
+	}
+	depth := 1 - lowest/n.mean
+	bound := n.mean * (1 - min(0.05, depth/2))
+	begin, end := c.begin(bound), c.end(bound)
+	if end == 0 {
+		begin, end = at, at+length
+	}
+	d.Seen, d.Depth, d.OverSeconds = true, result.Number(depth), length
+	d.AtNanos, d.FromNanos, d.ToNanos = r.at(at), r.at(begin), r.at(end)
+	d.Mean, d.Then = result.Number(c.mean(begin, end)), result.Number(c.mean(end, looked))
+	if rest := looked - end; rest > 0 {
+		d.StaysBelow = float64(d.Then) < n.mean-n.limit(rest, looked)
+	}
+	return d
+}
+
+// at is the start of a second from the event on.
+func (r *rates) at(i int) int64 {
+	return r.grid.OriginNanos + int64(r.look.From+i)*int64(analysis.CellLength)
+}
+
+// back is when a course was back within a share of its baseline and stayed there.
+func (x *exposure) back(c *course, r *rates, share float64, d *result.ImpactDip) result.ImpactBack {
+	end := c.end(c.noise.mean * (1 - share))
+	switch {
+	case end == 0 && !d.Seen && float64(d.Detectable) > share:
+		return result.ImpactBack{Unknown: fmt.Sprintf("a dip of %.0f %% would not have been seen", 100*share)}
+	case end > 0 && len(c.values)-end < backHold:
+		return result.ImpactBack{Unknown: fmt.Sprintf("not back for %d s before the load ended or the next event began", backHold)}
+	}
+	since := int64(0)
+	if end > 0 {
+		since = max(0, r.at(end)-x.fromNanos)
+	}
+	return result.ImpactBack{Nanos: &since}
+}
+
+// lost adds up the operations that were not done until the last second below the baseline beyond chance, and those made up for
+// directly after it. Without a dip, the uncertainty is what would not have been seen.
+func lost(l *result.ImpactLost, r *rates, vms []string, looked int) {
+	base, look := r.course(vms, func(v *vmRates) *pair { return &v.operations })
+	n := newNoise(base, 1)
+	c := newCourse(look[:looked], n)
+	end := c.end(n.mean)
+	if end == 0 {
+		l.UncertainOperations = result.Number(float64(looked) * n.limit(looked, looked))
+		return
+	}
+	for end < looked && look[end] > n.mean+n.limit(1, looked) {
+		end++
+	}
+	known := c.counts[end]
+	l.Operations = result.Number(float64(known)*n.mean - c.sums[end])
+	l.UncertainOperations = result.Number(1.96 * float64(known) * n.ofDifference(known))
+}

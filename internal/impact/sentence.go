@@ -1,0 +1,219 @@
+package impact
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/unit"
+)
+
+// Sentence says what an event cost, with numbers, in one sentence without a full stop at its end.
+func Sentence(i *result.Impact) string {
+	var parts []string
+	for k := range i.Loads {
+		l := &i.Loads[k]
+		name := l.Workload
+		if l.LivedOn != nil {
+			parts = append(parts, livedOn(i, l, name))
+		}
+		if l.TakenAway != nil {
+			parts = append(parts, takenAway(i, l, name))
+		}
+	}
+	if len(i.Overlaps) > 0 {
+		parts = append(parts, "overlaps with "+strings.Join(i.Overlaps, ", "))
+	}
+	return Title(i) + ": " + strings.Join(parts, "; ")
+}
+
+// Title names the event: "Power cut of node-1".
+func Title(i *result.Impact) string {
+	subjects := strings.Join(i.Subjects, ", ")
+	title := i.Event
+	switch i.Kind {
+	case result.ImpactNodeOff:
+		title = "Power cut of " + subjects
+	case result.ImpactNodeShutdown:
+		title = "Shutdown of " + subjects
+	case result.ImpactNodeOn:
+		title = "Power-on of " + subjects
+	case result.ImpactMigrate:
+		title = "Migration of " + count(i.VMs)
+	case result.ImpactSnapshot:
+		title = "Snapshot of " + count(i.VMs)
+	case result.ImpactClone:
+		title = "Cloning of " + count(i.VMs)
+	case result.ImpactPowerOn:
+		title = "Power-on of " + count(i.VMs)
+	case result.ImpactNeighbour:
+		title = "Neighbour " + i.Event
+	case result.ImpactAgentLost:
+		title = "Lost connection to " + few(i.Subjects)
+	case result.ImpactVMStopped:
+		title = "Unplanned stop of " + few(i.Subjects)
+	}
+	if i.Simulated {
+		title += " (simulated)"
+	}
+	return title
+}
+
+func count(vms int) string {
+	if vms == 1 {
+		return "1 VM"
+	}
+	return fmt.Sprintf("%d VMs", vms)
+}
+
+// few lists up to three names.
+func few(names []string) string {
+	if len(names) > 3 {
+		return count(len(names))
+	}
+	return strings.Join(names, ", ")
+}
+
+// livedOn says what VMs lost that the event did not take away.
+func livedOn(i *result.Impact, l *result.ImpactLoad, name string) string {
+	s := l.LivedOn
+	subject := name
+	if l.TakenAway != nil {
+		others := "other VMs"
+		if i.Kind == result.ImpactNodeOff || i.Kind == result.ImpactNodeShutdown {
+			others = "VMs on other nodes"
+		}
+		if s.Count == 1 {
+			others = strings.Replace(others, "VMs", "VM", 1)
+		}
+		subject = fmt.Sprintf("the %d %s (%s)", s.Count, others, name)
+	}
+	if s.Unknown != "" {
+		return join(subject+": cost unknown, "+s.Unknown, s)
+	}
+	d := &s.Dip
+	from, to := rate(float64(s.Baseline.Mean), l.Unit), rate(float64(s.Level), l.Unit)
+	if !d.Seen {
+		return join(fmt.Sprintf("%s: no dip seen (%s to %s; would have seen %s over 10 s)", subject, from, to, percent(float64(d.Detectable))), s)
+	}
+	loss := 1 - float64(d.Mean)/float64(s.Baseline.Mean)
+	text := fmt.Sprintf("%s lost %s (%s to %s)", subject, percent(loss), from, rate(float64(d.Mean), l.Unit))
+	text += " for " + span(d.ToNanos-max(d.FromNanos, i.FromNanos))
+	if depth := float64(d.Depth); depth > 1.25*loss && depth-loss > 0.02 {
+		text += fmt.Sprintf(", at worst %s over %d s", percent(depth), d.OverSeconds)
+	}
+	if d.StaysBelow {
+		text += fmt.Sprintf(", then stayed %s below (%s)", percent(1-float64(d.Then)/float64(s.Baseline.Mean)), rate(float64(d.Then), l.Unit))
+	}
+	switch back := s.Within5; {
+	case back.Nanos == nil:
+		text += ", not back within 5 %"
+	case *back.Nanos == 0:
+		text += ", within 5 % all the time"
+	default:
+		text += ", back within 5 % after " + span(*back.Nanos)
+	}
+	return join(text, s)
+}
+
+// takenAway says how long VMs that the event took away did nothing.
+func takenAway(i *result.Impact, l *result.ImpactLoad, name string) string {
+	s := l.TakenAway
+	where := "that it took away"
+	switch {
+	case (i.Kind == result.ImpactNodeOff || i.Kind == result.ImpactNodeShutdown) && len(i.Subjects) > 0:
+		where = "on " + strings.Join(i.Subjects, ", ")
+	case i.Kind == result.ImpactAgentLost:
+		where = "without connection"
+	}
+	text := fmt.Sprintf("%s %s", count(s.Count), where)
+	if l.LivedOn == nil {
+		text = fmt.Sprintf("all %s of %s %s", count(s.Count), name, where)
+	}
+	switch stall := &s.Stall; {
+	case stall.Open:
+		text += fmt.Sprintf(" did nothing for %s, to the end", span(stall.Nanos))
+	case stall.AtLeastNanos > 0:
+		text += " did nothing for " + span(stall.Nanos)
+		if s.Within5.Nanos != nil && *s.Within5.Nanos > 0 {
+			text += ", back within 5 % after " + span(*s.Within5.Nanos)
+		} else if s.Within5.Unknown != "" && s.Unknown == "" {
+			text += ", not back within 5 %"
+		}
+	default:
+		text += " went on without a stall of a second"
+	}
+	return text + lostText(s)
+}
+
+// join appends stalls and losses.
+func join(text string, s *result.ImpactScore) string {
+	switch stall := &s.Stall; {
+	case stall.Open && s.Vanished > 0:
+		text += fmt.Sprintf(", %s did nothing for %s, to the end", count(s.Vanished), span(stall.Nanos))
+	case stall.AtLeastNanos > 0:
+		text += ", longest stall " + span(stall.Nanos)
+	case stall.Nanos > 0:
+		text += ", no stall longer than " + span(stall.Nanos)
+	}
+	return text + lostText(s)
+}
+
+func lostText(s *result.ImpactScore) string {
+	text := ""
+	if n, u := float64(s.Lost.Operations), float64(s.Lost.UncertainOperations); n > u && n >= 1 {
+		text = fmt.Sprintf(", %s operations fewer than the baseline", unit.FormatWhole(round3(n)))
+		if u > n/10 {
+			text += fmt.Sprintf(" (± %s)", unit.FormatWhole(round3(u)))
+		}
+	}
+	if s.Lost.Failed > 0 {
+		text += fmt.Sprintf(", %s failed", unit.FormatWhole(s.Lost.Failed))
+	}
+	if s.Lost.Dropped > 0 {
+		text += fmt.Sprintf(", %s dropped", unit.FormatWhole(s.Lost.Dropped))
+	}
+	return text
+}
+
+// round3 keeps three significant digits.
+func round3(v float64) uint64 {
+	if v < 1 {
+		return 0
+	}
+	scale := math.Pow(10, math.Floor(math.Log10(v))-2)
+	return uint64(math.Round(math.Round(v/scale) * scale))
+}
+
+func rate(v float64, name string) string {
+	if name == "B/s" {
+		return unit.FormatRate(v)
+	}
+	return strings.TrimSpace(unit.FormatCount(v) + " " + name)
+}
+
+// percent prints a share with two digits at most.
+func percent(share float64) string {
+	v := 100 * share
+	switch {
+	case v >= 9.95 || math.Abs(v) < 0.005:
+		return fmt.Sprintf("%.0f %%", v)
+	case v >= 0.95:
+		return strings.Replace(fmt.Sprintf("%.1f %%", v), ".0 ", " ", 1)
+	}
+	return fmt.Sprintf("%.2g %%", v)
+}
+
+// span prints a duration to a tenth of a second, from ten seconds on to the second.
+func span(nanos int64) string {
+	d := time.Duration(nanos)
+	switch {
+	case d < 100*time.Millisecond:
+		return unit.FormatDuration(d.Round(time.Millisecond))
+	case d < 10*time.Second:
+		return strings.Replace(fmt.Sprintf("%.1f s", d.Seconds()), ".0 ", " ", 1)
+	}
+	return unit.FormatDuration(d.Round(time.Second))
+}

@@ -1,0 +1,211 @@
+package impact
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/braggdev/bragg/internal/analysis"
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/result"
+)
+
+// watch is what the intervals of one VM say about one event, beside its rates.
+type watch struct {
+	before, during, after analysis.Times
+	base, look            counts
+	stall                 result.ImpactStall
+	pause                 int64 // the pause of the generator that may continue in the next interval
+
+	firstIO   int64 // start of the first interval with operations that began after the event, -1 for none
+	seen      int64 // end of the last interval
+	endedAt   int64 // of its last interval of all; 0 if it has none
+	quietFrom int64 // end of the last interval with an operation, or of the last gap whose content is unknown
+	length    int64 // of the previous interval
+	waiting   uint64
+}
+
+// counts are operations that did not end well in a stretch.
+type counts struct {
+	nanos           int64
+	failed, dropped uint64
+}
+
+// add takes an interval that overlaps the baseline or the time looked at.
+func (x *exposure) add(iv *interval.Interval) {
+	w := x.watches[iv.VM]
+	if w == nil {
+		w = &watch{firstIO: -1}
+		x.watches[strings.Clone(iv.VM)] = w
+	}
+	end := iv.EndNanos()
+	if iv.Final {
+		w.endedAt = end
+	}
+	switch {
+	case end <= x.fromNanos:
+		if iv.StartNanos >= x.baseline.FromNanos && end <= x.baseline.ToNanos {
+			w.before.Add(iv)
+			w.base.add(iv)
+		}
+		w.seen, w.quietFrom, w.length, w.waiting = end, end, iv.LengthNanos, iv.Backlog+iv.InFlight
+		return
+	case iv.StartNanos < x.duringTo:
+		w.during.Add(iv)
+	default:
+		w.after.Add(iv)
+	}
+	w.look.add(iv)
+	w.follow(iv, x)
+	w.seen, w.length, w.waiting = max(w.seen, end), iv.LengthNanos, iv.Backlog+iv.InFlight
+}
+
+func (c *counts) add(iv *interval.Interval) {
+	c.nanos += iv.LengthNanos
+	c.dropped += iv.NotIssued
+	for d := range iv.Directions {
+		c.failed += iv.Directions[d].ErrorCount()
+	}
+}
+
+// excess is what a count of the time looked at has beyond the baseline's rate.
+func excess(look, base uint64, lookNanos, baseNanos int64) uint64 {
+	expected := 0.0
+	if baseNanos > 0 {
+		expected = float64(base) * float64(lookNanos) / float64(baseNanos)
+	}
+	return uint64(math.Round(max(0, float64(look)-expected)))
+}
+
+// follow tracks stalls: whole intervals without an operation, joined, up to the interval in which the next one completes. The slowest
+// operation there bounds how much of both neighbours belongs to the stall, because in a queue that is never empty something waits
+// through all of it.
+func (w *watch) follow(iv *interval.Interval, x *exposure) {
+	missing := w.seen == 0 || iv.StartNanos-w.seen > iv.LengthNanos/2
+	if w.seen == 0 {
+		w.quietFrom = iv.StartNanos
+	} else if missing && !x.taken[iv.VM] {
+		w.quietFrom, w.length = iv.StartNanos, 0
+	}
+	operations, slowest := uint64(0), uint64(0)
+	for d := range iv.Directions {
+		t := &iv.Directions[d]
+		operations += t.Operations
+		if t.Service != nil {
+			slowest = max(slowest, t.Service.Max())
+		} else if t.Operations > 0 && iv.StartNanos > w.quietFrom {
+			slowest = math.MaxInt64 // latency is not measured
+		}
+	}
+	if iv.StalledNanos > 0 {
+		w.pause += iv.StalledNanos
+		w.stall.PausedNanos = max(w.stall.PausedNanos, w.pause)
+		w.stalled(w.pause, w.pause, iv.StartNanos, iv.VM)
+	}
+	if iv.StalledNanos < 9*iv.LengthNanos/10 {
+		w.pause = 0
+	}
+	if operations == 0 {
+		return
+	}
+	gap := max(iv.StartNanos-w.quietFrom, 0)
+	most := gap
+	if slowest >= analysis.HungNanos {
+		most = max(gap, min(int64(min(slowest, math.MaxInt64)), gap+w.length+iv.LengthNanos))
+	}
+	if gap > 0 || most > 0 {
+		w.stalled(most, gap, w.quietFrom, iv.VM)
+	}
+	if w.firstIO < 0 && iv.StartNanos >= x.fromNanos {
+		w.firstIO = iv.StartNanos
+	}
+	w.quietFrom = iv.EndNanos()
+}
+
+func (w *watch) stalled(most, least, at int64, vm string) {
+	if most > w.stall.Nanos {
+		w.stall.Nanos, w.stall.AtNanos, w.stall.VM = most, at, strings.Clone(vm)
+	}
+	w.stall.AtLeastNanos = max(w.stall.AtLeastNanos, least)
+}
+
+// gone reports whether a VM delivered nothing more although its load continued or failed.
+func (x *exposure) gone(vm string) bool {
+	w := x.watches[vm]
+	if w.endedAt > 0 && !x.failed[vm] {
+		return false
+	}
+	return w.seen < x.untilNanos-2*second
+}
+
+// stallOf is the longest stall of several VMs. A VM that is gone is stalled to the end.
+func (x *exposure) stallOf(vms []string) result.ImpactStall {
+	var longest result.ImpactStall
+	for _, vm := range vms {
+		w := x.watches[vm]
+		s := w.stall
+		if quiet := x.untilNanos - max(w.quietFrom, x.baseline.ToNanos); x.gone(vm) && quiet >= s.Nanos {
+			s.Nanos, s.AtLeastNanos, s.AtNanos, s.VM, s.Open = quiet, quiet, max(w.quietFrom, x.baseline.ToNanos), vm, true
+		}
+		least, pause := max(s.AtLeastNanos, longest.AtLeastNanos), max(s.PausedNanos, longest.PausedNanos)
+		if s.Nanos > longest.Nanos {
+			longest = s
+		}
+		longest.AtLeastNanos, longest.PausedNanos = least, pause
+	}
+	return longest
+}
+
+// lostOf counts operations of several VMs that did not end well beyond what the baseline had.
+func (x *exposure) lostOf(vms []string) (lost result.ImpactLost) {
+	var base, look counts
+	for _, vm := range vms {
+		w := x.watches[vm]
+		for sum, c := range map[*counts]*counts{&base: &w.base, &look: &w.look} {
+			sum.nanos, sum.failed, sum.dropped = sum.nanos+c.nanos, sum.failed+c.failed, sum.dropped+c.dropped
+		}
+		if x.gone(vm) || x.taken[vm] && w.stall.AtLeastNanos >= 2*second {
+			lost.InFlight += max(1, w.waiting)
+		}
+	}
+	lost.Failed = excess(look.failed, base.failed, look.nanos, base.nanos)
+	lost.Dropped = excess(look.dropped, base.dropped, look.nanos, base.nanos)
+	return lost
+}
+
+// firstIO is the time from the event until the first of several VMs completed an operation.
+func (x *exposure) firstIO(vms []string) *int64 {
+	var first *int64
+	for _, vm := range vms {
+		if at := x.watches[vm].firstIO; at >= 0 && (first == nil || at-x.fromNanos < *first) {
+			since := at - x.fromNanos
+			first = &since
+		}
+	}
+	return first
+}
+
+// latencyOf merges the latencies of several VMs.
+func (x *exposure) latencyOf(vms []string) result.ImpactLatency {
+	var before, during, after analysis.Times
+	for _, vm := range vms {
+		w := x.watches[vm]
+		before.Merge(&w.before)
+		during.Merge(&w.during)
+		after.Merge(&w.after)
+	}
+	all := []*analysis.Times{&before, &during, &after}
+	l := result.ImpactLatency{Kind: "service"}
+	if slices.ContainsFunc(all, func(t *analysis.Times) bool { return t.Response() != nil }) {
+		l.Kind = "response"
+	}
+	digest := func(t *analysis.Times) *result.LatencyDigest {
+		if t.Empty() {
+			return nil
+		}
+		s := t.Statistics(l.Kind)
+		return &result.LatencyDigest{Count: s.Count, Median: s.Median, P99: s.P99, Max: s.Max, AtLeast: append(result.Bounds{}, s.AtLeast...)}
+	}
+	l.Before, l.During, l.After = digest(&before), digest(&during), digest(&after)
+	return l
+}
