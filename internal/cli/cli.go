@@ -11,6 +11,7 @@ package cli
 import (
 	"context"
 
+	"github.com/braggdev/bragg/internal/cli/analyze"
 	"github.com/braggdev/bragg/internal/cli/results"
 	"github.com/braggdev/bragg/internal/cli/targets"
 	"github.com/braggdev/bragg/internal/console"
@@ -30,7 +31,7 @@ var verbs = []struct {
 }{
 	{"Start here:", []func(*console.Process) *cobra.Command{newDemo, newScenarios, newIO, newDoctor}},
 	{"Scenarios:", []func(*console.Process) *cobra.Command{newLint, newPlan, newRun, newSchema}},
-	{"Results:", []func(*console.Process) *cobra.Command{results.NewReport, results.NewCompare, results.NewQuery, results.NewRuns}},
+	{"Results:", []func(*console.Process) *cobra.Command{results.NewReport, results.NewCompare, results.NewQuery, results.NewRuns, analyze.New}},
 	{"Housekeeping:", []func(*console.Process) *cobra.Command{
 		targets.NewTargets, targets.NewImage, newClean, newResume, newCompletion, newVersion,
 	}},
