@@ -3,8 +3,9 @@
 // package result. It opens no files and knows no scenario.
 //
 //	events ──▶ Timeline: phases, runs of workloads, windows
-//	intervals ──▶ Grid (rates per VM and second), Latency (merged histograms), Loads (roll-ups)
-//	Grid, Timeline ──▶ series, result.Stats, result.LoadSummary
+//	intervals ──▶ Grid (rates per VM and second), Latency (merged histograms), Stalls (gaps between completions),
+//	               Loads (roll-ups)
+//	Grid, Stalls, Timeline ──▶ series, result.Stats, result.LoadSummary
 //
 // Data that was not delivered is missing (NaN) everywhere; an interval without operations is zero.
 package analysis

@@ -70,10 +70,14 @@ func (ev *evaluator) checks(r scenario.Result, e *result.Evaluated, loads []resu
 			c.Unit = ""
 		}
 		var values []measured
-		if x.Statistic == "time_to_complete" {
+		switch x.Statistic {
+		case "time_to_complete":
 			c.Unit = "s"
 			values, c.Reason = ev.completion(r, x, loads)
-		} else {
+		case longestStall, secondsAtZero:
+			c.Unit = "s"
+			values, c.Reason = stalls(x, e)
+		default:
 			values, c.Reason = statistics(x, e, loopsOf(r, e, loads))
 		}
 		decide(&c, x, values)

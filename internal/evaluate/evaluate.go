@@ -63,6 +63,7 @@ type evaluator struct {
 	windows   []result.Window
 	grid      *analysis.Grid // of the run phase
 	loads     analysis.Loads
+	stalls    analysis.Stalls
 	recover   *analysis.Recoveries
 	impacts   *impact.Impacts
 	digest    *digest.Digest
@@ -202,6 +203,7 @@ func (ev *evaluator) readIntervals(ctx context.Context) error {
 		}
 		ev.digest.Add(&iv)
 		ev.loads.Add(&iv)
+		ev.stalls.Add(&iv)
 		ev.recover.Add(&iv)
 		ev.impacts.Add(&iv)
 		ev.gauges.add(&iv, ev.phase)

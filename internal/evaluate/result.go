@@ -38,6 +38,7 @@ func (ev *evaluator) result(ctx context.Context, r *shown, loads []result.LoadSu
 	default:
 		ev.trafficResult(ctx, r, &e)
 	}
+	e.addStalls(r, &ev.stalls)
 	e.Unit = cmp.Or(e.Unit, unitOf(r.Type, ev.manifest.Engines[r.Workload]))
 	scale := 1.0
 	if r.Type == "latency" {

@@ -13,13 +13,14 @@ import (
 // namesMax bounds how many names a Decoder remembers, so that a hostile file cannot fill the memory.
 const namesMax = 100_000
 
-// Decoder reads lines that AppendJSON wrote and, more slowly, any equivalent JSON. It reuses memory: histograms, maps and gauges
-// of an Interval are valid until the next call; names may be kept.
+// Decoder reads lines that AppendJSON wrote and, more slowly, any equivalent JSON. It reuses memory: histograms, maps, gaps
+// and gauges of an Interval are valid until the next call; names may be kept.
 type Decoder struct {
 	service, response [OperationsMax]stat.Histogram
 	names             map[string]string
 	devices           map[string]DeviceTraffic
 	gauges            []float64
+	gaps              Gaps
 	r                 reader
 }
 
@@ -82,6 +83,9 @@ func (d *Decoder) own() Interval {
 	iv.WaitedNanos = r.nanos(`,"waited_ns":`)
 	iv.StolenNanos = r.nanos(`,"stolen_ns":`)
 	iv.ThrottledNanos = r.nanos(`,"throttled_ns":`)
+	if r.Optional(`,"gaps_ns":[`) {
+		iv.Gaps = d.readGaps()
+	}
 	if r.Optional(`,"devices":{`) {
 		iv.Devices = d.deviceTraffic()
 	}
@@ -172,6 +176,22 @@ func (d *Decoder) deviceTraffic() map[string]DeviceTraffic {
 	}
 	r.Literal("}")
 	return d.devices
+}
+
+func (d *Decoder) readGaps() Gaps {
+	r := &d.r
+	d.gaps = d.gaps[:0]
+	for !r.Bad {
+		from := r.int()
+		r.Literal(",")
+		d.gaps = append(d.gaps, Gap{from, r.int()})
+		r.Bad = r.Bad || len(d.gaps) > gapsMax
+		if !r.Optional(",") {
+			break
+		}
+	}
+	r.Literal("]")
+	return d.gaps
 }
 
 func (d *Decoder) readGauges() GaugeValues {

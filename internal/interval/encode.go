@@ -41,6 +41,9 @@ func AppendJSON(dst []byte, iv *Interval) []byte {
 	dst = appendNanos(dst, `,"waited_ns":`, iv.WaitedNanos)
 	dst = appendNanos(dst, `,"stolen_ns":`, iv.StolenNanos)
 	dst = appendNanos(dst, `,"throttled_ns":`, iv.ThrottledNanos)
+	if len(iv.Gaps) > 0 {
+		dst = appendGaps(append(dst, `,"gaps_ns":`...), iv.Gaps)
+	}
 	if len(iv.Devices) > 0 {
 		dst = appendDevices(append(dst, `,"devices":`...), iv.Devices)
 	}

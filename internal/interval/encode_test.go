@@ -44,6 +44,9 @@ func drawInterval(t *rapid.T) interval.Interval {
 			BusiestNanos: rapid.Int64().Draw(t, "busiest"), WaitedNanos: rapid.Int64().Draw(t, "waited"),
 			StolenNanos: rapid.Int64().Draw(t, "stolen"), ThrottledNanos: rapid.Int64().Draw(t, "throttled"),
 		},
+		Progress: interval.Progress{Gaps: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) interval.Gap {
+			return interval.Gap{FromNanos: rapid.Int64().Draw(t, "from"), ToNanos: rapid.Int64().Draw(t, "to")}
+		}), 0, 3).Draw(t, "gaps")},
 		Devices: rapid.MapOfN(rapid.String(), rapid.Custom(func(t *rapid.T) interval.DeviceTraffic {
 			var d interval.DeviceTraffic
 			for i := range d {

@@ -119,6 +119,7 @@ type Interval struct {
 	CPUNanos int64 `json:"cpu_ns,omitempty"`
 	// Effort reports how hard it was for the generator to keep up; zero if unknown.
 	Effort
+	Progress
 
 	// Devices is the same traffic by device name ("/dev/sdb"), as the counters of a device's driver would show it. Its operations
 	// and bytes add up to Directions. Nil if the generator cannot distinguish devices, or does no I/O on them.

@@ -212,10 +212,10 @@ func (p *textPage) thresholds(r *document.Result) {
 }
 
 func statisticTable(r *document.Result) draw.Table {
-	t := draw.Table{Heads: append([]string{"window", "series", "count"}, document.StatisticHeads...), Left: 2, Grouped: true}
+	t := draw.Table{Heads: append([]string{"window", "series", "count"}, r.Heads()...), Left: 2, Grouped: true}
 	for i := range r.Rows {
 		s := &r.Rows[i]
-		t.Add(append([]string{document.WindowLabel(s.Window), document.SeriesLabel(s.Series, s.Kind), unit.FormatWhole(s.Count)}, document.Texts(s.Distribution, r.Unit)...)...)
+		t.Add(append([]string{document.WindowLabel(s.Window), document.SeriesLabel(s.Series, s.Kind), unit.FormatWhole(s.Count)}, r.Texts(*s)...)...)
 	}
 	return t
 }

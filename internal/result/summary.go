@@ -179,6 +179,18 @@ type Stats struct {
 	WithBorders *Distribution `json:"with_borders,omitempty"`
 	// Corrected are the percentiles of a closed loop, corrected for coordinated omission; nil except for latency of closed loops.
 	Corrected *CorrectedStats `json:"corrected,omitempty"`
+	// Stall tells for how long no operation completed; nil if the generator does not record it, or the series is not of operations.
+	Stall *Stall `json:"stall,omitempty"`
+}
+
+// Stall is the longest time in which no operation of a series completed although its load ran.
+type Stall struct {
+	LongestNanos int64 `json:"longest_ns"` // 0: shorter than ShortestNanos
+	AtNanos      int64 `json:"at_ns"`      // when it began
+	// ShortestNanos is the shortest stall that is recorded.
+	ShortestNanos int64 `json:"shortest_ns"`
+	// ZeroSeconds counts seconds of the run's axis without any completed operation.
+	ZeroSeconds int `json:"zero_seconds"`
 }
 
 // CorrectedStats are the statistics as if a closed loop had continued to issue operations at its own pace, one per mean service

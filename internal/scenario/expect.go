@@ -13,7 +13,7 @@ var expectKeys = []string{"that", "window"}
 
 // statistics of a threshold; aliases are other common spellings of them.
 var (
-	statistics = []string{"mean", "median", "p95", "p99", "p99.9", "max", "min", "cv", "time_to_complete",
+	statistics = []string{"mean", "median", "p95", "p99", "p99.9", "max", "min", "cv", "time_to_complete", "longest_stall", "seconds_at_zero",
 		"interval_mean", "interval_median", "interval_max", "interval_min", "interval_cv",
 		"corrected_mean", "corrected_median", "corrected_p95", "corrected_p99", "corrected_p99.9"}
 	aliases   = map[string]string{"avg": "mean", "average": "mean", "p50": "median", "maximum": "max", "minimum": "min"}
@@ -58,7 +58,7 @@ func (r resultParser) thresholds() {
 }
 
 // ParseThreshold reads a threshold such as "p99 < 5 ms" or "mean >= 10k" for a result of the given result_type. The value is
-// converted to the unit of the result: IOPS, bytes per second, nanoseconds; seconds for time_to_complete; otherwise a plain
+// converted to the unit of the result: IOPS, bytes per second, nanoseconds; seconds for times to complete and stalls; otherwise a plain
 // number, also for cv, which is a ratio and may be written in percent.
 func ParseThreshold(text, resultType string) (Threshold, error) {
 	x := Threshold{Text: strings.TrimSpace(text)}
@@ -121,7 +121,7 @@ func unitsFor(statistic, resultType string) units {
 	switch {
 	case statistic == "cv", statistic == "interval_cv":
 		return ratioUnits
-	case statistic == "time_to_complete":
+	case statistic == "time_to_complete", statistic == "longest_stall", statistic == "seconds_at_zero":
 		return spanUnits
 	}
 	switch resultType {

@@ -301,7 +301,7 @@ func (f *follower) take(ctx context.Context, r wire.Record) error {
 		}
 		f.next++
 		if !f.client.options.Zero.IsZero() {
-			r.Interval.StartNanos, r.Interval.LengthNanos = f.placer.stretch(r.Interval.StartNanos, r.Interval.LengthNanos)
+			r.Interval.Place(f.placer.stretch(r.Interval.StartNanos, r.Interval.LengthNanos))
 		}
 		f.sink.Interval(*r.Interval)
 	case r.Lost != nil:

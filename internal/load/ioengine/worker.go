@@ -267,6 +267,9 @@ func (w *worker) reap(done []backend.Completion, now int64) error {
 		}
 		if int64(c.Result) == s.Size || c.Result == backend.WholeSize {
 			l.failures = 0
+			if s.Kind != backend.OpBurn {
+				w.Record.Answered(now)
+			}
 			if l.Job.Trims {
 				l.done(s)
 			}

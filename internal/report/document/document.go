@@ -95,6 +95,8 @@ type Statistic struct {
 	Intervals *result.IntervalStats `json:"intervals"`
 	// Corrected are the percentiles of a closed loop, corrected for coordinated omission; null otherwise.
 	Corrected *result.CorrectedStats `json:"corrected"`
+	// Stall is the longest time without a completed operation; null if it is unknown or does not apply.
+	Stall *result.Stall `json:"stall"`
 }
 
 // Impact is the cost of one event, in numbers and in one sentence.
@@ -170,7 +172,7 @@ func buildResult(e *result.Evaluated, windows []result.Window) Result {
 		r.Rows = append(r.Rows, Statistic{
 			Window: st.Window, FromNanos: w.FromNanos, ToNanos: w.ToNanos, Series: st.Series, Kind: st.Kind,
 			Count: st.Count, Gaps: st.Gaps, Distribution: st.Distribution, Intervals: st.Intervals,
-			Corrected: st.Corrected,
+			Corrected: st.Corrected, Stall: st.Stall,
 		})
 	}
 	r.Spread = spread(r.Rows)

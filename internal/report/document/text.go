@@ -3,6 +3,7 @@ package document
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/braggdev/bragg/internal/report/draw"
@@ -38,6 +39,40 @@ func Texts(d result.Distribution, unitName string) []string {
 		out = append(out, text)
 	}
 	return append(out, unit.FormatPercent(float64(d.CV)))
+}
+
+// Heads are the columns of the table of statistics after the columns of text.
+func (r *Result) Heads() []string {
+	if r.stalls() {
+		return append(slices.Clone(StatisticHeads), "longest stall")
+	}
+	return StatisticHeads
+}
+
+// Texts are the cells of a row in these columns.
+func (r *Result) Texts(s Statistic) []string {
+	texts := Texts(s.Distribution, r.Unit)
+	if r.stalls() {
+		texts = append(texts, StallText(s.Stall))
+	}
+	return texts
+}
+
+func (r *Result) stalls() bool {
+	return slices.ContainsFunc(r.Rows, func(s Statistic) bool { return s.Stall != nil })
+}
+
+// StallText is the longest stall, and the seconds without a completion.
+func StallText(s *result.Stall) string {
+	switch {
+	case s == nil:
+		return "unknown"
+	case s.LongestNanos == 0:
+		return "< " + unit.FormatLatency(float64(s.ShortestNanos))
+	case s.ZeroSeconds > 0:
+		return fmt.Sprintf("%s (%d s at 0)", unit.FormatLatency(float64(s.LongestNanos)), s.ZeroSeconds)
+	}
+	return unit.FormatLatency(float64(s.LongestNanos))
 }
 
 // PercentText says how much of the capacity was used, if the result has both.

@@ -138,7 +138,6 @@ var templateFunctions = template.FuncMap{
 	"statisticHeads": func() []string { return document.StatisticHeads },
 	"stepTable":      document.StepTable,
 	"targetLine":     document.TargetLine,
-	"texts":          document.Texts,
 	"windowLabel":    document.WindowLabel,
 	"xrayText":       document.XrayText,
 	"workloadTable":  document.WorkloadTable,

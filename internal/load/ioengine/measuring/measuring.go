@@ -33,6 +33,7 @@ type collector struct {
 
 	sequence int64
 	now      interval.Interval // what was collected and not yet delivered
+	silences []silence         // by source
 	held     int64             // a boundary whose delivery waits for the near end of the load
 	due      uint64            // since the start, up to the last delivery
 	backlog  uint64
@@ -83,7 +84,7 @@ func (t *collector) begin(start int64) {
 
 // Run delivers intervals until finished says when the load ended; the last one has Final set.
 func (t *collector) Run(sources []Source, sink load.Sink, finished <-chan int64) {
-	t.sources, t.sink = sources, sink
+	t.take(sources, sink)
 	timer := time.NewTimer(time.Duration(tickNanos))
 	defer timer.Stop()
 	for {
@@ -102,6 +103,15 @@ func (t *collector) Run(sources []Source, sink load.Sink, finished <-chan int64)
 			wait = min(wait, max(t.boundary-t.lastTick, 1))
 		}
 		timer.Reset(time.Duration(wait))
+	}
+}
+
+// take notes whose records it collects, and for whom.
+func (t *collector) take(sources []Source, sink load.Sink) {
+	t.sources, t.sink = sources, sink
+	t.silences = make([]silence, len(sources))
+	for i := range t.silences {
+		t.silences[i].until = t.now.StartNanos
 	}
 }
 
@@ -148,9 +158,10 @@ func (t *collector) release() {
 func (t *collector) collect(boundary int64) {
 	var due, issued, dropped uint64
 	inFlight := 0
-	for _, w := range t.sources {
+	for i, w := range t.sources {
 		var last Period
 		for _, last = range w.Take(boundary) {
+			t.silences[i].add(last.record, last.End)
 			if last.record != nil {
 				last.record.AddTo(&t.now, t.devices)
 				w.GiveBack(last.record)
@@ -201,6 +212,11 @@ func (t *collector) close(end int64) {
 	var cpu int64
 	for _, w := range t.sources {
 		cpu += w.CPUNanos()
+	}
+	t.now.Gaps = gapsOf(t.silences, t.now.StartNanos, end)
+	for i := range t.silences {
+		s := &t.silences[i]
+		s.gaps, s.until = s.gaps[:0], max(s.until, end)
 	}
 	t.now.Effort = t.effort(t.now.LengthNanos)
 	t.now.CPUNanos = max(0, cpu-t.cpu)

@@ -17,7 +17,9 @@ func BenchmarkComplete(b *testing.B) {
 			s := &backend.Slot{Size: 4096, Kind: backend.OpRead}
 			b.ReportAllocs()
 			for n := int64(0); b.Loop(); n++ {
-				r.Complete(s, 80_000+n%40_000)
+				now := 80_000 + n%40_000
+				r.Answered(now)
+				r.Complete(s, now)
 			}
 		})
 	}

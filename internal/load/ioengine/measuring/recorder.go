@@ -12,6 +12,7 @@ type Recorder struct {
 	dirs    [interval.DirectionCount]dirRecord
 	devices []interval.DeviceTraffic // by index in Workload.Devices
 	used    bool
+	seen
 }
 
 type dirRecord struct {
@@ -66,6 +67,7 @@ func (r *Recorder) Fail(direction uint8, class int) {
 
 // AddTo merges the recorder into an interval and empties it.
 func (r *Recorder) AddTo(iv *interval.Interval, names []string) {
+	r.reset()
 	if !r.used {
 		return
 	}

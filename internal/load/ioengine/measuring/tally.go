@@ -24,7 +24,7 @@ func NewTally(fresh func() *Recorder) Tally {
 
 // Close ends a period and keeps its record for the collector.
 func (t *Tally) Close(p Period) {
-	if t.Record.used {
+	if t.Record.used || t.Record.last != 0 {
 		p.record = t.Record
 		if n := len(t.spare); n > 0 {
 			t.Record, t.spare = t.spare[n-1], t.spare[:n-1]

@@ -1,0 +1,79 @@
+package evaluate_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/scenario"
+)
+
+// TestStallsDecide: a closed loop that completes nothing for 1.9 s has good percentiles, and a stall.
+func TestStallsDecide(t *testing.T) {
+	steady := interval.Gaps{{FromNanos: 0, ToNanos: 1e6}, {FromNanos: 999e6, ToNanos: 1e9}}
+	events := []interval.Event{
+		{AtNanos: 0, Kind: interval.EventPhaseStarted, Phase: "run"},
+		{AtNanos: 15e9, Kind: interval.EventStepStarted, Phase: "run", Step: "nodes.PowerOff", Label: "cut", StepID: 1},
+		{AtNanos: 15.1e9, Kind: interval.EventStepEnded, Phase: "run", Step: "nodes.PowerOff", Label: "cut", StepID: 1},
+		{AtNanos: 30e9, Kind: interval.EventPhaseEnded, Phase: "run"},
+	}
+	stalled := func(iv *interval.Interval) {
+		iv.Gaps = steady
+		switch iv.Sequence {
+		case 20:
+			iv.Gaps = interval.Gaps{{FromNanos: 0, ToNanos: 1e6}, {FromNanos: 100e6, ToNanos: 1e9}}
+		case 21:
+			iv.Gaps = interval.Gaps{{FromNanos: 0, ToNanos: 1e9}}
+		}
+	}
+	for name, c := range map[string]struct {
+		change     func(iv *interval.Interval)
+		text, want string
+		window     string
+		value      float64
+	}{
+		"stall":         {stalled, "longest_stall < 1", "failed", "", 1.901},
+		"allowed":       {stalled, "longest_stall < 2", "passed", "", 1.901},
+		"before":        {stalled, "longest_stall < 1", "passed", "before cut", 0.010},
+		"after":         {stalled, "longest_stall < 1", "failed", "after cut", 1.901},
+		"at zero":       {stalled, "seconds_at_zero == 0", "failed", "", 1},
+		"none at zero":  {stalled, "seconds_at_zero == 0", "passed", "before cut", 0},
+		"not recorded":  {stalled, "longest_stall < 0.005", "undecided", "before cut", 0.010},
+		"smeared":       {func(*interval.Interval) {}, "longest_stall < 1", "undecided", "", 0},
+		"smeared, zero": {func(*interval.Interval) {}, "seconds_at_zero == 0", "undecided", "", 0},
+	} {
+		for _, kind := range []string{"latency", "iops", "bandwidth"} {
+			var intervals []interval.Interval
+			for s := range 30 {
+				iv := second("g-0001", s, 100, 10*time.Millisecond)
+				iv.Final = s == 29
+				c.change(&iv)
+				intervals = append(intervals, iv)
+			}
+			x := scenario.Threshold{Text: c.text, Window: c.window}
+			if _, err := fmt.Sscan(c.text, &x.Statistic, &x.Operator, &x.Value); err != nil {
+				t.Fatal(err)
+			}
+			r := scenario.Result{Name: "r", Source: scenario.FromWorkload, Workload: "OLTP", Type: kind, Aggregate: "mean", Expect: []scenario.Threshold{x}}
+			s := evaluated(t, record(t, events, intervals, nil), r)
+			check := s.Results[0].Checks[0]
+			got := "failed"
+			if check.Passed {
+				got = "passed"
+			} else if check.Reason != "" {
+				got = "undecided"
+			}
+			if got != c.want || check.Unit != "s" || c.value > 0 && !near(check.Value, c.value) {
+				t.Errorf("%s, %s: %s, want %s: %+v", name, kind, got, c.want, check)
+			}
+			if strings.HasPrefix(name, "smeared") && s.Results[0].Stats[0].Stall != nil {
+				t.Errorf("%s: %+v, want unknown", name, s.Results[0].Stats[0].Stall)
+			}
+		}
+	}
+	if _, err := scenario.ParseThreshold("longest_stall < 500 ms", "latency"); err != nil {
+		t.Error(err)
+	}
+}

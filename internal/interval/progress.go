@@ -1,0 +1,93 @@
+package interval
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// Progress shows when operations of one Interval completed, beside how many did.
+type Progress struct {
+	// Gaps are the stretches without a completed operation, those of all threads of the load together. Nil if the generator does
+	// not see completions one by one.
+	Gaps Gaps `json:"gaps_ns,omitempty"`
+}
+
+// Gap is a stretch without a completed operation, in nanoseconds from the start of its Interval.
+type Gap struct{ FromNanos, ToNanos int64 }
+
+// Gaps are in order and do not overlap. The first one ends with the first completion, the last one begins with the last
+// completion, however short they are, so that the gaps of successive intervals join exactly; without a completion there is a
+// single one. Of the others, those of GapMin and longer are listed.
+type Gaps []Gap
+
+const (
+	// GapMin is the shortest gap within an interval that is recorded.
+	GapMin = 10 * time.Millisecond
+	// gapsMax bounds how many a line may have: an hour full of the shortest ones.
+	gapsMax = 360_000
+)
+
+// MarshalJSON writes a flat list of times: the two of the first gap, those of the second …
+func (g Gaps) MarshalJSON() ([]byte, error) { return appendGaps(nil, g), nil }
+
+// UnmarshalJSON reads such a list.
+func (g *Gaps) UnmarshalJSON(text []byte) error {
+	var times []int64
+	if err := json.Unmarshal(text, &times); err != nil {
+		return err
+	}
+	if len(times)%2 != 0 || len(times) > 2*gapsMax {
+		return fmt.Errorf("gaps have %d times, want an even number up to %d", len(times), 2*gapsMax)
+	}
+	*g = make(Gaps, 0, len(times)/2)
+	for i := 0; i < len(times); i += 2 {
+		*g = append(*g, Gap{times[i], times[i+1]})
+	}
+	return nil
+}
+
+func appendGaps(dst []byte, gaps Gaps) []byte {
+	dst = append(dst, '[')
+	for i, g := range gaps {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = strconv.AppendInt(dst, g.FromNanos, 10)
+		dst = strconv.AppendInt(append(dst, ','), g.ToNanos, 10)
+	}
+	return append(dst, ']')
+}
+
+// Both returns the stretches that are in both lists, each in order and without overlap.
+func Both(a, b []Gap) []Gap {
+	var out []Gap
+	for len(a) > 0 && len(b) > 0 {
+		if from, to := max(a[0].FromNanos, b[0].FromNanos), min(a[0].ToNanos, b[0].ToNanos); from < to {
+			out = append(out, Gap{from, to})
+		}
+		if a[0].ToNanos < b[0].ToNanos {
+			a = a[1:]
+		} else {
+			b = b[1:]
+		}
+	}
+	return out
+}
+
+// Place moves the interval to another clock's time axis, with what it records of its time.
+func (iv *Interval) Place(start, length int64) {
+	if length != iv.LengthNanos && iv.LengthNanos > 0 {
+		factor := float64(length) / float64(iv.LengthNanos)
+		for i := range iv.Gaps {
+			g := &iv.Gaps[i]
+			if g.FromNanos = int64(float64(g.FromNanos) * factor); g.ToNanos >= iv.LengthNanos {
+				g.ToNanos = length
+			} else {
+				g.ToNanos = int64(float64(g.ToNanos) * factor)
+			}
+		}
+	}
+	iv.StartNanos, iv.LengthNanos = start, length
+}
