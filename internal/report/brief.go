@@ -44,6 +44,7 @@ func (p *textPage) brief(d *document.Document) {
 	p.text("", document.DisplayName(d), p.Bold)
 	p.text("", fmt.Sprintf("%s, %s after %s on %s", d.Run, d.Ended, draw.Duration(d.DurationNanos), document.TargetLine(d)), p.Dim)
 	p.verdict(d)
+	p.headlines(d)
 	asked := slices.DeleteFunc(slices.Clone(d.Results), func(r document.Result) bool { return r.Unasked })
 	if len(asked) > 0 {
 		p.line("")
@@ -55,9 +56,19 @@ func (p *textPage) brief(d *document.Document) {
 	p.failures(d)
 	p.measured(d)
 	p.briefFindings(d)
+	p.line("")
 	p.item("completed", strings.Join(completions(d), "; "))
 	if more := len(d.Results) - len(asked); more > 0 {
 		p.item("HTML", fmt.Sprintf("%d more per-VM hypervisor charts", more))
+	}
+}
+
+// headlines prints the numbers that answer first.
+func (p *textPage) headlines(d *document.Document) {
+	if len(d.Headlines) > 0 {
+		p.line("")
+		t := document.HeadlineTable(d)
+		p.table(&t)
 	}
 }
 

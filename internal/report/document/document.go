@@ -53,6 +53,8 @@ type Document struct {
 	Results   []Result        `json:"results"`
 	Workloads []Workload      `json:"workloads"`
 	Steps     []Step          `json:"steps"`
+	// Headlines are the numbers that answer first, at most six.
+	Headlines []Headline `json:"headlines"`
 	// Measured describes what each workload really did: engine, I/O, data, co-runners.
 	Measured []Measured `json:"measured"`
 	// Durations are the durations of operations and the recovery of nodes; null if the run had none.
@@ -151,6 +153,7 @@ func Build(run *Run) *Document {
 		d.Results = append(d.Results, buildResult(&s.Results[i], s.Windows))
 	}
 	d.Workloads = workloads(run, planned)
+	d.Headlines = headlines(d)
 	d.Measured = measured(d, s, planned)
 	d.Durations = s.Durations
 	d.Impacts = make([]Impact, 0, len(s.Impacts))

@@ -13,22 +13,22 @@ import (
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-// Measured describes what one start of a workload really did: which engine, which I/O, on how much data, beside what. Facts about
-// the jobs come from the plan, all others from the record.
+// Measured describes what the first start of a workload really did: which engine, which I/O, on how much data, beside what. Facts
+// about the jobs come from the plan, all others from the record.
 type Measured struct {
-	Title string   `json:"workload"` // with its start: "OLTP (start 2)"
+	Title string   `json:"workload"`
 	Facts []string `json:"facts"`
 }
 
 // jobsNamed bounds the jobs of a workload that are described one by one.
 const jobsNamed = 3
 
-// measured describes every workload but prefills. A start that did the same as one before is left out.
+// measured describes every workload but prefills.
 func measured(d *Document, s *result.Summary, p *plan.Plan) []Measured {
 	list := []Measured{}
 	for i := range d.Workloads {
 		w := &d.Workloads[i]
-		if w.Prefill || w.Operations == 0 {
+		if w.Prefill || w.Operations == 0 || w.Start > 1 {
 			continue
 		}
 		m := Measured{Title: w.Title(), Facts: []string{engineFact(w)}}
@@ -38,11 +38,7 @@ func measured(d *Document, s *result.Summary, p *plan.Plan) []Measured {
 		}
 		m.Facts = append(m.Facts, writtenFact(d, w), besideFact(d, w))
 		m.Facts = slices.DeleteFunc(m.Facts, func(f string) bool { return f == "" })
-		if !slices.ContainsFunc(list, func(other Measured) bool {
-			return strings.HasPrefix(m.Title, other.Title+" (start ") && slices.Equal(other.Facts, m.Facts)
-		}) {
-			list = append(list, m)
-		}
+		list = append(list, m)
 	}
 	return list
 }

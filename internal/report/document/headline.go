@@ -1,0 +1,260 @@
+package document
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/braggdev/bragg/internal/report/draw"
+	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/unit"
+)
+
+// Headline is one of the few numbers that answer what a run was made for: a statistic of one result in each stretch between its
+// events.
+type Headline struct {
+	Result    string         `json:"result"` // name
+	Title     string         `json:"title"`
+	Statistic string         `json:"statistic"` // "mean", "median", "p99"
+	Kind      string         `json:"kind,omitempty"`
+	Unit      string         `json:"unit"`
+	Parts     []HeadlinePart `json:"parts"` // the first is the baseline of the others
+}
+
+// HeadlinePart is the value in one window.
+type HeadlinePart struct {
+	Window string        `json:"window"` // "" is the whole result
+	Label  string        `json:"label"`  // "baseline", "after nodes.PowerOff 0"; empty if there is only one part
+	Value  result.Number `json:"value"`
+	// AtLeast: Value is a lower bound of the real value.
+	AtLeast bool          `json:"at_least,omitempty"`
+	Change  result.Number `json:"change"` // from the baseline, a ratio: -0.26; null for the baseline, and of bounds
+}
+
+const (
+	headlinesMax = 6
+	partsMax     = 4
+)
+
+// headlines picks the numbers in the order of the scenario's results: the mean of rates, the median and the 99th percentile of
+// latency. Results of many series, counters of the platform, and errors that did not happen are left to the tables.
+func headlines(d *Document) []Headline {
+	list := []Headline{}
+	for i := range d.Results {
+		r := &d.Results[i]
+		names := []string{"mean"}
+		kind := ""
+		switch {
+		case r.Unasked || r.Missing != "" || r.Type == "active" || r.Type == "metric" || r.Type == "errors" && !failed(r):
+			continue
+		case r.Type == "latency":
+			kind, names = latencyKind(r), []string{"median", "p99"}
+		}
+		for _, name := range names {
+			h := Headline{Result: r.Name, Title: r.Heading(), Statistic: name, Kind: kind, Unit: r.Unit, Parts: parts(d, r, kind, name)}
+			if len(h.Parts) > 0 && len(list) < headlinesMax {
+				list = append(list, h)
+			}
+		}
+	}
+	return list
+}
+
+func failed(r *Result) bool {
+	return slices.ContainsFunc(r.Rows, func(s Statistic) bool { return s.Window == "" && s.Max > 0 })
+}
+
+// latencyKind is response time where it is recorded: what a user of the storage sees.
+func latencyKind(r *Result) string {
+	for i := range r.Rows {
+		if r.Rows[i].Kind == "response" {
+			return "response"
+		}
+	}
+	return "service"
+}
+
+// parts are the values of the windows in which the result has data, or the value of the whole result if that is all in one.
+func parts(d *Document, r *Result, kind, name string) []HeadlinePart {
+	var list []HeadlinePart
+	for _, w := range append([]result.Window{{}}, d.Windows...) {
+		row, ok := onlyRow(r, w.Name, kind)
+		if !ok {
+			return nil
+		}
+		if row == nil || math.IsNaN(float64(pick(row, name))) {
+			continue
+		}
+		list = append(list, HeadlinePart{Window: w.Name, Label: windowRole(&w), Value: pick(row, name), AtLeast: row.AtLeast.Has(name),
+			Change: result.Number(math.NaN())})
+	}
+	if len(list) <= 2 { // the whole, which is also the only window with data
+		if len(list) == 2 {
+			list[0].Window = list[1].Window
+		}
+		return list[:min(1, len(list))]
+	}
+	list = list[1:]
+	list[0].Label = "baseline"
+	for i := range list[1:] {
+		if p := &list[i+1]; !p.AtLeast && !list[0].AtLeast && list[0].Value != 0 {
+			p.Change = p.Value/list[0].Value - 1
+		}
+	}
+	return fewest(list)
+}
+
+// fewest keeps the baseline, the largest changes and the last part.
+func fewest(list []HeadlinePart) []HeadlinePart {
+	for len(list) > partsMax {
+		least := 1
+		for i := 1; i < len(list)-1; i++ {
+			if change(&list[i]) < change(&list[least]) {
+				least = i
+			}
+		}
+		list = slices.Delete(list, least, least+1)
+	}
+	return list
+}
+
+func change(p *HeadlinePart) float64 {
+	if p.AtLeast {
+		return math.Inf(1)
+	}
+	return math.Abs(float64(p.Change))
+}
+
+// onlyRow returns the row of a window; ok is false if several series have one.
+func onlyRow(r *Result, window, kind string) (row *Statistic, ok bool) {
+	for i := range r.Rows {
+		s := &r.Rows[i]
+		if s.Window != window || s.Kind != kind || s.Count == 0 {
+			continue
+		}
+		if row != nil {
+			return nil, false
+		}
+		row = s
+	}
+	return row, true
+}
+
+func pick(s *Statistic, name string) result.Number {
+	return map[string]result.Number{"mean": s.Mean, "median": s.Median, "p99": s.P99}[name]
+}
+
+// windowRole names a window by the event that it follows.
+func windowRole(w *result.Window) string {
+	switch {
+	case len(w.Name) > 7 && w.Name[:7] == "during ":
+		return w.Name
+	case w.Before != "":
+		return "after " + w.Before
+	}
+	return w.Name
+}
+
+// Name is the number's name: "OLTP latency, p99 response time".
+func (h *Headline) Name() string {
+	if h.Kind != "" {
+		return fmt.Sprintf("%s, %s %s time", h.Title, h.Statistic, h.Kind)
+	}
+	return cmp.Or(h.Title, h.Result) + ", " + h.Statistic
+}
+
+// ValueText is the value of a part with its unit.
+func (h *Headline) ValueText(p HeadlinePart) string {
+	text := draw.Quantity(float64(p.Value), h.Unit)
+	if p.AtLeast {
+		text = "≥ " + text
+	}
+	return text
+}
+
+// ChangeText is the change from the baseline: "−26 %", "3.2×"; empty if unknown.
+func (p HeadlinePart) ChangeText() string {
+	switch change := float64(p.Change); {
+	case math.IsNaN(change):
+		return ""
+	case change >= 1:
+		return draw.Amount(1+change, "") + "×"
+	case math.Abs(change) < 0.0005:
+		return "±0 %"
+	default:
+		return signed(change)
+	}
+}
+
+// signed prints a ratio in percent with its sign.
+func signed(ratio float64) string {
+	if ratio < 0 {
+		return "−" + unit.FormatPercent(-ratio)
+	}
+	return "+" + unit.FormatPercent(ratio)
+}
+
+// wholeLabel heads the column of numbers without windows.
+const wholeLabel = "whole result"
+
+// HeadlineTable has a row for each number and a column for each window, in the order of time. Columns after the baseline include
+// the change from it.
+func HeadlineTable(d *Document) draw.Table {
+	column := func(h *Headline, p HeadlinePart) string { return cmp.Or(p.Label, wholeLabel) }
+	if slices.ContainsFunc(d.Headlines, func(h Headline) bool { return len(h.Parts) > 1 }) {
+		// A result that is all in one window has its number there.
+		column = func(h *Headline, p HeadlinePart) string { return cmp.Or(p.Label, d.roleOf(p.Window)) }
+	}
+	at := map[string]int{} // column → when its window begins
+	for i := range d.Headlines {
+		for _, p := range d.Headlines[i].Parts {
+			at[column(&d.Headlines[i], p)] = slices.IndexFunc(d.Windows, func(w result.Window) bool { return w.Name == p.Window })
+		}
+	}
+	columns := slices.SortedFunc(maps.Keys(at), func(a, b string) int { return cmp.Or(cmp.Compare(at[a], at[b]), cmp.Compare(a, b)) })
+	t := draw.Table{Heads: append([]string{"number"}, columns...), Left: 1}
+	for i := range d.Headlines {
+		h := &d.Headlines[i]
+		cells := make([]string, len(t.Heads))
+		cells[0] = h.Name()
+		for _, p := range h.Parts {
+			text := h.ValueText(p)
+			if change := p.ChangeText(); change != "" {
+				text += " (" + change + ")"
+			}
+			cells[slices.Index(t.Heads, column(h, p))] = text
+		}
+		t.Add(cells...)
+	}
+	return t
+}
+
+// roleOf names a window as headlines do.
+func (d *Document) roleOf(window string) string {
+	for i := range d.Windows {
+		if d.Windows[i].Name == window {
+			return windowRole(&d.Windows[i])
+		}
+	}
+	return wholeLabel
+}
+
+// Lead is the index of the result whose chart answers first: one that missed its threshold, or else the first with data. It is -1 if
+// there is none.
+func (d *Document) Lead() int {
+	shown := func(r *Result) bool { return !r.Unasked && r.Missing == "" && len(r.Series) > 0 }
+	for _, wanted := range []func(r *Result) bool{missed, func(r *Result) bool { return r.Type != "active" && r.Type != "errors" }} {
+		for i := range d.Results {
+			if r := &d.Results[i]; shown(r) && wanted(r) {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+func missed(r *Result) bool {
+	return slices.ContainsFunc(r.Checks, func(c result.Check) bool { return !c.Passed && c.Reason == "" })
+}
