@@ -152,10 +152,17 @@ func checkKeyboard(t *testing.T, b *tab) {
 	}
 }
 
+// checkLogScale: the latency of the example ranges so far that its axis is logarithmic at first.
 func checkLogScale(t *testing.T, b *tab) {
-	eval[bool](t, b, `document.querySelector('[data-log]').click() === undefined`)
-	if got := eval[string](t, b, `[bragg.charts[1].u.scales.y.distr, bragg.charts[1].u.scales.y.min > 0].join()`); got != "3,true" {
-		t.Errorf("the logarithmic scale is %s", got)
+	const scale = `[bragg.charts[0].u.scales.y.distr, bragg.charts[0].u.scales.y.min > 0, document.querySelector('[data-log]').getAttribute('aria-pressed')].join()`
+	if got := eval[string](t, b, scale); got != "3,true,true" {
+		t.Errorf("the scale is %s at first", got)
+	}
+	for _, want := range []string{"1,false,false", "3,true,true"} {
+		eval[bool](t, b, `document.querySelector('[data-log]').click() === undefined`)
+		if got := eval[string](t, b, scale); got != want {
+			t.Errorf("a press of the button gives %s, want %s", got, want)
+		}
 	}
 }
 
@@ -293,7 +300,7 @@ func TestEventsStandAtTheirMoment(t *testing.T) {
 func TestAxesAndTooltipsOfCharts(t *testing.T) {
 	b := open(t)
 	b.load(t, htmlOf(t, manyEvents()), 1200, 800)
-	axis := eval[string](t, b, `bragg.charts[0].u.axes[1]._values.join()`)
+	axis := eval[string](t, b, `bragg.charts.find(c => c.chart.unit === 'IOPS').u.axes[1]._values.join()`)
 	if !strings.Contains(axis, "k IOPS") {
 		t.Errorf("the axis of IOPS has %q", axis)
 	}
@@ -315,7 +322,7 @@ func TestAxesAndTooltipsOfCharts(t *testing.T) {
 func TestServiceAndResponseWithoutColours(t *testing.T) {
 	b := open(t)
 	b.load(t, htmlOf(t, exampleRun()), 1200, 800)
-	dashes := eval[[]string](t, b, `bragg.charts[1].lines.map((l, i) => l.name + ': ' + (bragg.charts[1].u.series[i + 1].dash || []).join('-'))`)
+	dashes := eval[[]string](t, b, `bragg.charts[0].lines.map((l, i) => l.name + ': ' + (bragg.charts[0].u.series[i + 1].dash || []).join('-'))`)
 	seen := map[string]string{}
 	for _, d := range dashes {
 		name, dash, _ := strings.Cut(d, ": ")
@@ -357,6 +364,25 @@ func TestManyVMsAreABand(t *testing.T) {
 	}
 	if n := eval[int](t, b, chart+`.u.bands.length`); n != 2 {
 		t.Errorf("%d bands are filled", n)
+	}
+	b.check(t)
+}
+
+// TestFirstScreen: without scrolling, a reader sees both verdicts, the numbers that answer, and the chart that shows it.
+func TestFirstScreen(t *testing.T) {
+	b := open(t)
+	for name, run := range map[string]*document.Run{"failed": exampleRun(), "rehearsal": rehearsalRun()} {
+		b.load(t, htmlOf(t, run), 1400, 1000)
+		for _, what := range []string{".verdicts", ".headline", ".figure.leading .chart canvas"} {
+			box := eval[[]float64](t, b, fmt.Sprintf(`(r => [r.top, r.bottom, r.width])(document.querySelector(%q).getBoundingClientRect())`, what))
+			if box[0] < 0 || box[1] > 1000 || box[2] < 100 {
+				t.Errorf("%s: %s from %v to %v pixels, %v wide", name, what, box[0], box[1], box[2])
+			}
+		}
+		b.load(t, htmlOf(t, run), 420, 900)
+		if wide := eval[float64](t, b, `document.documentElement.scrollWidth`); wide > 420 {
+			t.Errorf("%s: the page is %v pixels wide on a phone", name, wide)
+		}
 	}
 	b.check(t)
 }

@@ -28,6 +28,7 @@ type Chart struct {
 	Bands    []chartBand `json:"bands,omitempty"`
 	Full     float64     `json:"full,omitempty"`   // the value of 100 %, in the unit; 0 if unknown
 	Spread   bool        `json:"spread,omitempty"` // the lines are many VMs: lowest, median and highest are drawn first
+	Log      bool        `json:"log,omitempty"`    // a logarithmic axis at first
 	Lanes    bool        `json:"lanes,omitempty"`  // each line is one VM that completes I/O (1) or none (0)
 	Tables   []chartAxis `json:"tables"`
 }

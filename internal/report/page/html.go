@@ -119,6 +119,7 @@ var templateFunctions = template.FuncMap{
 	"recoveryTable":  document.RecoveryTable,
 	"singleTable":    document.SingleTable,
 	"eventLines":     eventLines,
+	"headlineTable":  document.HeadlineTable,
 	"latencyTable":   document.LatencyTable,
 	"failure":        func(cell string) bool { return strings.HasPrefix(cell, "failed: ") || cell == "no end" },
 	"lanes":          inLanes,

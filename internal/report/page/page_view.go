@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"html/template"
+	"slices"
 	"strings"
 
 	"github.com/braggdev/bragg/internal/report/document"
@@ -29,6 +30,7 @@ type pageView struct {
 	Doc         *document.Document
 	Description template.HTML
 	Timeline    *timelineView
+	Lead        *figureView // the chart that answers first, without its table
 	Figures     []figureView
 	Durations   *figureView
 	Plan        planView
@@ -41,7 +43,9 @@ type figureView struct {
 	Label     string // for screen readers
 	Caption   string // of the table
 	Drawn     bool
-	Log       bool // has a logarithmic scale as an option
+	Part      string // "chart" or "table" of a figure that is shown in two places; "" is all of it
+	Log       bool   // has a logarithmic scale as an option
+	LogFirst  bool   // its range needs one
 	Long      bool
 	Many      bool
 	Alone     bool // a single line, without a legend
@@ -57,6 +61,8 @@ type windowView struct{ Rows []*document.Statistic }
 type PageData struct {
 	Charts []Chart    `json:"charts"`
 	Marks  []PageMark `json:"marks"`
+	// Windows are the stretches between events, in seconds: every other one is shaded.
+	Windows [][2]float64 `json:"windows,omitempty"`
 }
 
 type PageMark struct {
@@ -78,12 +84,21 @@ func newPageView(run *document.Run) (*pageView, error) {
 		Description: template.HTML(sanitizeDescription(run.Manifest.Scenario.Description)),
 	}
 	var data PageData
+	lead := d.Lead()
 	for i := range d.Results {
 		f, c := newFigure(d, i)
 		v.Figures = append(v.Figures, f)
-		if f.Drawn {
-			data.Charts = append(data.Charts, c)
+		if !f.Drawn {
+			continue
 		}
+		data.Charts = append(data.Charts, c)
+		if i == lead {
+			leading := f
+			leading.Part, v.Figures[i].Part, v.Lead = "chart", "table", &leading
+		}
+	}
+	for _, w := range d.Windows {
+		data.Windows = append(data.Windows, [2]float64{float64(w.FromNanos) / 1e9, float64(w.ToNanos) / 1e9})
 	}
 	if f, c := newDurationsFigure(d); f != nil {
 		v.Durations = f
@@ -120,7 +135,8 @@ func newFigure(d *document.Document, index int) (figureView, Chart) {
 	margin := (to - from) * 0.015
 	from, to = max(0, from-margin), to+margin
 	c := Chart{ID: f.ID, Title: r.Heading(), Unit: r.Unit, From: from, To: to, Expected: r.Expected, Full: r.Full, Spread: spreads(r),
-		Lanes: inLanes(r)}
+		Lanes: inLanes(r), Log: f.Log && needsLog(r.Series)}
+	f.LogFirst = c.Log
 	for _, b := range r.Bands {
 		c.Bands = append(c.Bands, chartBand{Name: b.Name, Lower: result.Number(b.Lower), Upper: result.Number(b.Upper)})
 	}
@@ -130,6 +146,26 @@ func newFigure(d *document.Document, index int) (figureView, Chart) {
 	f.Drawn = len(lines) > 0 && to > from
 	f.Label = chartLabel(r, from, to)
 	return f, c
+}
+
+// logRange is how many times its middle value a latency reaches before a linear axis would hide all but the peak.
+const logRange = 30
+
+// needsLog reports whether the lines of means range so far.
+func needsLog(series []result.Series) bool {
+	for i := range series {
+		var values []float64
+		for _, p := range series[i].Points {
+			if p.Value > 0 {
+				values = append(values, p.Value)
+			}
+		}
+		slices.Sort(values)
+		if n := len(values); n > 0 && values[n-1] > logRange*values[n/2] {
+			return true
+		}
+	}
+	return false
 }
 
 // plottedLines gives lines of one series and kind one colour. Dashes distinguish service from response time, and means from

@@ -45,7 +45,7 @@ bragg.options = function (chart, lines, log) {
       points: { show: bragg.fewPoints(chart), size: 5 }, alpha: many ? 0.6 : 1,
     }))],
     bands: bragg.bandsOf(lines),
-    hooks: { drawClear: [bragg.bands(chart)], draw: [bragg.names(chart), bragg.events(chart)] },
+    hooks: { drawClear: [bragg.stretches(), bragg.bands(chart)], draw: [bragg.names(chart), bragg.events(chart)] },
   };
 };
 
@@ -106,7 +106,7 @@ bragg.Chart = class {
     this.lines = chart.tables.flatMap(t => t.lines);
     this.data = bragg.joined(chart);
     if (chart.spread) bragg.addSpread(this);
-    this.log = false;
+    this.log = !!chart.log;
     this.shown = this.lines.map(l => !chart.spread || !!l.band);
     this.tip = document.createElement('div');
     this.tip.className = 'tip';

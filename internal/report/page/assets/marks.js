@@ -13,6 +13,18 @@ bragg.clipped = function (u, draw) {
   ctx.restore();
 };
 
+// stretches shades every other window of the run, so that before, during and after an event can be told apart.
+bragg.stretches = function () {
+  return u => bragg.clipped(u, (ctx, bbox) => {
+    ctx.fillStyle = bragg.color('--stretch');
+    (bragg.windows || []).forEach(([from, to], i) => {
+      if (i % 2 === 0) return;
+      const left = u.valToPos(from, 'x', true);
+      ctx.fillRect(left, bbox.top, u.valToPos(to, 'x', true) - left, bbox.height);
+    });
+  });
+};
+
 // bands draws ranges of values and the line of the expected value behind the lines of the chart.
 bragg.bands = function (chart) {
   return u => bragg.clipped(u, (ctx, bbox, ratio) => {

@@ -8,6 +8,7 @@ bragg.zoom = function (range) { bragg.charts.forEach(c => c.setZoom(range)); };
 
 bragg.start = function () {
   const data = JSON.parse(document.getElementById('data').textContent);
+  bragg.windows = data.windows || [];
   const byID = new Map(data.charts.map(c => [c.id, c]));
   document.querySelectorAll('[data-chart]').forEach(box => {
     const chart = byID.get(box.dataset.chart);
