@@ -74,6 +74,20 @@ func Rules() []Rule {
 		synchronousEngine,
 		arrivalsInBursts,
 		diskShared,
+		littlesLaw,
+		depthNotReached,
+		rateNotReached,
+		fasterThanStorage,
+		noIO,
+		bytesMismatch,
+		oldFio,
+		serviceTimeOnly,
+		endedEarly,
+		vmImbalance,
+		stretchedIntervals,
+		warmUpIncluded,
+		elidedWork,
+		prefillIncomplete,
 	}
 }
 

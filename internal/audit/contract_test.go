@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/braggdev/bragg/internal/audit"
 	"github.com/braggdev/bragg/internal/extent"
@@ -104,6 +105,71 @@ func responds(nanos uint64) func(*made) {
 		h := &stat.Histogram{}
 		h.RecordN(nanos, 60_000)
 		m.load().Directions[interval.Read].Response = h
+	}
+}
+
+// closed makes the load a closed loop.
+func closed(m *made) {
+	m.load().Engines = []interval.Engine{{Name: "native", Loop: interval.LoopClosed}}
+}
+
+func engine(e interval.Engine) func(*made) {
+	return func(m *made) { m.load().Engines = []interval.Engine{e} }
+}
+
+// slow gives all operations of the intervals one service time, in nanoseconds.
+func slow(nanos uint64) func(*made) {
+	return each(func(iv *interval.Interval) {
+		iv.Directions[interval.Read].Service = &stat.Histogram{}
+		iv.Directions[interval.Read].Service.RecordN(nanos, iv.Directions[interval.Read].Operations)
+	})
+}
+
+// took gives the sum of all operations one service time.
+func took(nanos uint64) func(*made) {
+	return func(m *made) {
+		m.load().Directions[interval.Read].Service = &stat.Histogram{}
+		m.load().Directions[interval.Read].Service.RecordN(nanos, 60_000)
+	}
+}
+
+// planned adds the steps of the plan: a prefill, and a start with a runtime.
+func planned(runtime time.Duration) func(*made) {
+	return func(m *made) {
+		m.load().Instance = 1
+		m.in.Plan.Steps = []plan.Step{{Workload: "w", Starts: &plan.LoadStart{Prefill: true}}, {Workload: "w", Starts: &plan.LoadStart{Runtime: runtime}}}
+	}
+}
+
+// uneven lets vm-2 do so many operations per second, and vm-1 500.
+func uneven(operations uint64) func(*made) {
+	return func(m *made) {
+		for i := 1; i < len(m.intervals); i += 2 {
+			m.intervals[i].Directions[interval.Read].Operations = operations
+		}
+	}
+}
+
+// begins lets both VMs do so many operations per second in the first 6 s.
+func begins(operations uint64) func(*made) {
+	return each(func(iv *interval.Interval) {
+		if iv.StartNanos < 16*second {
+			iv.Directions[interval.Read].Operations = operations
+		}
+	})
+}
+
+// blocks adds a second workload on its own disk, with larger blocks and the same number of operations.
+func blocks(bytes int64) func(*made) {
+	return func(m *made) {
+		m.load().Total.Operations = 120_000
+		m.job().BlockMin, m.job().BlockMax, m.job().QueueDepth, m.job().Clones = 4096, 4096, 1, 1
+		other := m.beside("/dev/sdc", 10, 70)
+		other.Total.Operations = 120_000
+		j := m.job()
+		m.in.Plan.Workloads[1].Load.Jobs = []load.JobPlan{*j}
+		large := &m.in.Plan.Workloads[1].Load.Jobs[0]
+		large.BlockMin, large.BlockMax = bytes, bytes
 	}
 }
 
@@ -250,6 +316,72 @@ var contracts = map[string]contract{
 		fires: func(m *made) { m.beside("/dev/sdb", 30, 60) }, severity: finding.Warning,
 		claim:  "w and other used the same disk (/dev/sdb) of the same VMs from 0:30 to 1:00.",
 		silent: func(m *made) { m.beside("/dev/sdc", 30, 60) },
+	},
+	"littles-law": {
+		fires: func(m *made) { m.job().QueueDepth, m.job().Clones = 1, 1; slow(2.3e6)(m) }, severity: finding.Unknown,
+		claim:  "are 1.1 in flight, but its jobs have a queue depth of 1.",
+		silent: func(m *made) { m.job().QueueDepth, m.job().Clones = 1, 1; slow(2e6)(m) },
+	},
+	"depth-not-reached": {
+		fires: func(m *made) { closed(m); m.job().QueueDepth, m.job().Clones = 8, 4; slow(2e6)(m) }, severity: finding.Warning,
+		claim:  "had at most 1 of 32 operations in flight",
+		silent: func(m *made) { closed(m); m.job().QueueDepth, m.job().Clones = 1, 1; slow(1.81e6)(m) },
+	},
+	"rate-not-reached": {
+		fires: func(m *made) { m.job().RateIOPS = 600 }, severity: finding.Warning, claim: "w issued 508 of 600 operations/s per VM (85 %)",
+		silent: func(m *made) { m.job().RateIOPS = 505 },
+	},
+	"faster-than-storage": {
+		fires: took(4_900), severity: finding.Warning, claim: "Half of the read operations of w took 4.9 µs or less",
+		silent: took(5_100),
+	},
+	"no-io": {
+		fires: func(m *made) {
+			m.load().Engines = []interval.Engine{{Name: "native", Backends: []string{"io_uring", "null"}}}
+		}, severity: finding.Unknown,
+		claim:  "w ran with the null engine",
+		silent: nothing,
+	},
+	"bytes-mismatch": {
+		fires: func(m *made) { m.job().BlockMin, m.job().BlockMax = 16384, 65536 }, severity: finding.Unknown,
+		claim:  "w moved 8 KiB per operation, but its blocks have 16 KiB to 64 KiB.",
+		silent: func(m *made) { m.job().BlockMin, m.job().BlockMax = 4096, 8192 },
+	},
+	"old-fio": {
+		fires: engine(interval.Engine{Name: "fio", Version: "3.2"}), severity: finding.Warning, claim: "w was run by fio 3.2",
+		silent: engine(interval.Engine{Name: "fio", Version: "3.33-12-gabc"}),
+	},
+	"service-time-only": {
+		fires: engine(interval.Engine{Name: "fio", Version: "3.33", Loop: interval.LoopPaced}), severity: finding.Info, claim: "response time is unknown",
+		silent: engine(interval.Engine{Name: "fio", Version: "3.33", Loop: interval.LoopClosed}),
+	},
+	"ended-early": {
+		fires: planned(2 * time.Minute), severity: finding.Warning, claim: "w ended after 1 m of 2 m",
+		silent: planned(63 * time.Second),
+	},
+	"vm-imbalance": {
+		fires: func(m *made) { closed(m); uneven(300)(m) }, severity: finding.Info, claim: "w is uneven: 500 IOPS on vm-1, 300 IOPS on vm-2.",
+		silent: func(m *made) { closed(m); uneven(350)(m) },
+	},
+	"stretched-intervals": {
+		fires: func(m *made) {
+			m.intervals = append(m.intervals[:58], m.intervals[60:]...)
+			m.intervals[56].LengthNanos = 2 * second
+		}, severity: finding.Info,
+		claim:  "Intervals of w last up to 2 s (1.02 s on average, on vm-1)",
+		silent: func(m *made) { m.intervals[58].LengthNanos = 14 * second / 10 },
+	},
+	"warm-up-included": {
+		fires: begins(300), severity: finding.Info, claim: "w: IOPS of its first 6 s lie 40 % below those of the rest",
+		silent: begins(420),
+	},
+	"elided-work": {
+		fires: blocks(1 << 20), severity: finding.Warning, claim: "reach the same rate (1,000 and 1,000 IOPS per VM) with blocks of 4 KiB and 1 MiB",
+		silent: blocks(256 << 10),
+	},
+	"prefill-incomplete": {
+		fires: func(m *made) { m.in.Summary.Loads[0].Total.Bytes = 2 * 2 << 30 }, severity: finding.Warning, claim: "The prefill of w wrote 2 GiB of 4 GiB per VM",
+		silent: func(m *made) { m.in.Summary.Loads[0].Total.Bytes = 2 * 4 << 30 },
 	},
 }
 

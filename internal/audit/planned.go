@@ -71,3 +71,24 @@ func perDevice(list []extent.Extent) map[string]int64 {
 	}
 	return out
 }
+
+// depth is the queue depth of all jobs and clones on one VM.
+func (l *plannedLoad) depth() (sum int) {
+	for _, j := range l.plan.Jobs {
+		sum += j.QueueDepth * j.Clones
+	}
+	return sum
+}
+
+// runtime returns the runtime that a step gives to a start of a workload, 0 if none: instances count starts in the order of steps.
+func (in *Input) runtime(l *result.LoadSummary) (nanos int64) {
+	instance := 0
+	for _, s := range in.plan().Steps {
+		if s.Workload == l.Workload && s.Starts != nil && !s.Starts.Prefill {
+			if instance++; instance == l.Instance {
+				return int64(s.Starts.Runtime)
+			}
+		}
+	}
+	return 0
+}

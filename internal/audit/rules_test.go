@@ -166,7 +166,7 @@ func TestClosedLoopWithoutAStall(t *testing.T) {
 	m := sound()
 	closedLoop(m, 1900e6)
 	m.load().Engines[0].Loop = interval.LoopPaced
-	if found := m.check(); len(found) != 0 {
+	if found := m.check(); len(found) != 1 || found[0].Code != "service-time-only" {
 		t.Errorf("a paced loop: %+v", found)
 	}
 }

@@ -128,7 +128,8 @@ type JobPlan struct {
 	NoRandomMap bool `json:"no_random_map,omitempty"`
 	// Reducible is the share of what it writes that compression or deduplication would not store: 1 for zeros.
 	Reducible float64 `json:"reducible,omitempty"`
-	// Pauses: it does not have its whole queue depth in flight all the time: it starts later, thinks, or follows a log.
+	// Pauses: it does not have its queue depth in flight, or keep its rate, all the time that is recorded: it starts later, has a
+	// ramp, thinks, or follows a log.
 	Pauses bool `json:"pauses,omitempty"`
 }
 

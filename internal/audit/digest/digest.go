@@ -61,6 +61,10 @@ type Stream struct {
 	WorstEffort                                          interval.Effort // the largest of each field over the intervals
 	EffortKnown                                          bool
 
+	ServiceNanos float64 // sum of the service times of all operations
+	DepthMax     float64 // the most operations in flight, on average over an interval, by Little's law
+	LengthMax    int64   // of an interval
+
 	stallNanos, stallAt int64 // the stall that may continue in the next interval
 	stallFull           bool  // it filled the last one
 
@@ -174,6 +178,9 @@ func (s *Stream) strain(iv *interval.Interval) {
 	}
 }
 
+// depthLengthMin: in a shorter interval, operations that began before it dominate.
+const depthLengthMin = int64(500e6)
+
 // trace folds the interval into the fingerprint and returns its operations and the sum of their response times. Sums of latencies
 // in nanoseconds never repeat by chance; the counts of a load with a rate do.
 func (s *Stream) trace(iv *interval.Interval, seed maphash.Seed) (operations uint64, response float64) {
@@ -182,6 +189,11 @@ func (s *Stream) trace(iv *interval.Interval, seed maphash.Seed) (operations uin
 		operations += iv.Directions[i].Operations
 		latency += latencySum(iv.Directions[i].Service)
 		response += latencySum(iv.Directions[i].ResponseOrService())
+	}
+	s.ServiceNanos += latency
+	s.LengthMax = max(s.LengthMax, iv.LengthNanos)
+	if iv.LengthNanos >= depthLengthMin {
+		s.DepthMax = max(s.DepthMax, latency/float64(iv.LengthNanos))
 	}
 	if operations > 0 && latency > 0 {
 		s.Busy++

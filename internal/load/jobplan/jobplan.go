@@ -24,7 +24,8 @@ func Of(j *fiojob.Job, clones []extent.Extent) load.JobPlan {
 		Flushes:    j.Sync != "none" && j.Sync != "" || j.FSync > 0 || j.FDataSync > 0 || j.SyncFileRange != (fiojob.SyncFileRange{}),
 		AlignBytes: aligned(j, clones), SameRegion: sameRegion(j), NoRandomMap: j.NoRandomMap,
 		Linear: j.RateProcess != "poisson" && (j.Rate != [3]int64{} || j.RateIOPS != [3]float64{}),
-		Pauses: j.ThinkTime > 0 || j.StartDelay > 0 || j.Stonewall || j.IODepthLow < j.IODepth || j.Replay.Logs != nil,
+		Pauses: j.ThinkTime > 0 || j.StartDelay > 0 || j.Stonewall || j.IODepthLow < j.IODepth || j.Replay.Logs != nil ||
+			j.RampTime > 0 || j.RampSize > 0,
 	}
 	if slices.Contains(synchronous, j.IOEngine) {
 		p.QueueDepth = 1

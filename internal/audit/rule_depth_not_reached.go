@@ -1,0 +1,49 @@
+package audit
+
+import (
+	"fmt"
+
+	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load"
+)
+
+// Below 90 % the queue depth is not the one of the job file; below half of it, the number describes another experiment.
+const (
+	depthReached = 0.9
+	depthHalf    = 0.5
+)
+
+var depthNotReached = Rule{
+	Code:    "depth-not-reached",
+	Summary: "a closed loop did not have its queue depth in flight",
+	Doc: "A closed loop keeps its whole queue depth in flight. The depth reached is the rate times the mean service time " +
+		"(Little's law), in the second in which it was largest. If it is lower, operations completed faster than the generator " +
+		"submitted them, or the kernel did them one after the other. Throughput is then limited by the generator's side.",
+	Example: `randread had at most 6.1 of 32 operations in flight: its numbers are not those of queue depth 32.`,
+	Check:   checkDepthNotReached,
+}
+
+func checkDepthNotReached(in *Input) []finding.Finding {
+	var list []finding.Finding
+	for _, l := range planned(in) {
+		depth := float64(l.depth())
+		pauses := len(l.jobs(func(j *load.JobPlan) bool { return j.Pauses || j.RateIOPS > 0 })) > 0
+		reached := 0.0
+		for _, s := range in.Digest.Of(l.Workload, l.Instance, false) {
+			reached = max(reached, s.DepthMax)
+		}
+		if l.Engine().Loop != interval.LoopClosed || !l.Engine().DoesIO() || pauses || reached == 0 || reached >= depthReached*depth {
+			continue
+		}
+		f := finding.Finding{Severity: finding.Info, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
+			Claim:  fmt.Sprintf("%s had at most %.2g of %g operations in flight: its numbers are not those of queue depth %g.", in.name(l.LoadSummary), reached, depth, depth),
+			Advice: "Give the generator more CPUs or jobs, set direct=1 for libaio, or request the depth that it reaches.",
+		}
+		if reached < depthHalf*depth {
+			f.Severity = finding.Warning
+		}
+		list = append(list, f)
+	}
+	return list
+}

@@ -1,0 +1,71 @@
+package audit
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/unit"
+)
+
+const (
+	// Blocks that differ by so much cost any medium more: at 100 times the size, even a hard disk needs a third more time.
+	elidedRatio = 100
+	// elidedApart: the same rate, within the noise of two loads.
+	elidedApart = 0.05
+	// bandwidthMax is that of 16 lanes of PCIe 5.0, in bytes per second: no device of one VM moves more.
+	bandwidthMax = 63e9
+)
+
+var elidedWork = Rule{
+	Code:    "elided-work",
+	Summary: "the work of a workload does not grow with its block size",
+	Doc: "Two closed loops that differ only in block size, by a factor of 100 or more, reach the same IOPS within 5 %; or the " +
+		"VMs move more data than 16 lanes of PCIe 5.0 (63 GB/s each). Data is then not moved: a layer answers from metadata, " +
+		"compresses it away, or skips the transfer.",
+	Example: `Small and Large reach the same rate (12,300 and 12,400 IOPS per VM) with blocks of 4 KiB and 1 MiB: work does not grow with block size.`,
+	Check:   checkElidedWork,
+}
+
+func checkElidedWork(in *Input) []finding.Finding {
+	var list []finding.Finding
+	loads := planned(in)
+	perVM := func(l *plannedLoad, n uint64) float64 {
+		return float64(n) / float64(max(1, l.VMs)) / float64(l.ToNanos-l.FromNanos) * 1e9
+	}
+	for i := range loads {
+		a := &loads[i]
+		if rate := perVM(a, a.Total.Bytes); rate > bandwidthMax && a.Engine().DoesIO() {
+			list = append(list, finding.Finding{Severity: finding.Warning, Subject: a.Workload, FromNanos: a.FromNanos, ToNanos: a.ToNanos,
+				Claim:  fmt.Sprintf("%s moved %s/s per VM: more than any device can transfer.", in.name(a.LoadSummary), unit.FormatBytes(int64(rate))),
+				Advice: "Check that the engine does I/O, and that the data is neither zeros nor unwritten."})
+		}
+		for j := range loads[i+1:] {
+			b := &loads[i+1+j]
+			if !differInBlock(a, b) {
+				continue
+			}
+			first, second := perVM(a, a.Total.Operations), perVM(b, b.Total.Operations)
+			if first == 0 || math.Abs(first-second) > elidedApart*max(first, second) {
+				continue
+			}
+			list = append(list, finding.Finding{Severity: finding.Warning, Subject: a.Workload,
+				Claim: fmt.Sprintf("%s and %s reach the same rate (%s and %s IOPS per VM) with blocks of %s and %s: work does not grow with block size.",
+					in.name(a.LoadSummary), in.name(b.LoadSummary), unit.FormatWhole(uint64(first)), unit.FormatWhole(uint64(second)),
+					unit.FormatBytes(a.plan.Jobs[0].BlockMax), unit.FormatBytes(b.plan.Jobs[0].BlockMax)),
+				Advice: "Check that data is written before it is read, that it is not reducible, and that no limit of IOPS applies."})
+		}
+	}
+	return list
+}
+
+// differInBlock reports whether two closed loops of one job each differ in block size by elidedRatio or more, and in nothing else.
+func differInBlock(a, b *plannedLoad) bool {
+	if len(a.plan.Jobs) != 1 || len(b.plan.Jobs) != 1 || a.Group != b.Group {
+		return false
+	}
+	x, y := &a.plan.Jobs[0], &b.plan.Jobs[0]
+	small, large := min(x.BlockMax, y.BlockMax), max(x.BlockMin, y.BlockMin)
+	return x.Pattern == y.Pattern && x.QueueDepth == y.QueueDepth && x.Clones == y.Clones && x.RateIOPS == 0 && y.RateIOPS == 0 &&
+		small > 0 && large >= elidedRatio*small
+}

@@ -1,0 +1,47 @@
+package audit
+
+import (
+	"fmt"
+
+	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/result"
+)
+
+// earlyShare of its runtime is missing from a load that ended early; the last interval and the start of an agent are less.
+const earlyShare = 0.05
+
+var endedEarly = Rule{
+	Code:    "ended-early",
+	Summary: "a workload ended before its runtime",
+	Doc: "The step gives the workload a runtime, but its jobs were done before: without time_based, a job ends when its size is " +
+		"transferred. Windows and charts after that moment are empty, and sums over the planned time are too low. Loads that a " +
+		"step, an error or a power cut ended are not reported.",
+	Example: `OLTP ended after 12.4 s of 1 m: its jobs had transferred their size.`,
+	Check:   checkEndedEarly,
+}
+
+func checkEndedEarly(in *Input) []finding.Finding {
+	var list []finding.Finding
+	for _, l := range measured(in) {
+		runtime, ended := in.runtime(l), l.ToNanos-l.FromNanos
+		if runtime == 0 || l.Error != "" || in.Summary.Ended != result.EndedCompleted || float64(ended) >= (1-earlyShare)*float64(runtime) || in.stopped(l) {
+			continue
+		}
+		list = append(list, finding.Finding{Severity: finding.Warning, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
+			Claim:  fmt.Sprintf("%s ended after %s of %s: its jobs had transferred their size.", in.name(l), span(ended), span(runtime)),
+			Advice: "Set time_based=1 in the job file.",
+		})
+	}
+	return list
+}
+
+// stopped reports whether a step or a power cut of the run ended the load on one VM at least.
+func (in *Input) stopped(l *result.LoadSummary) bool {
+	for _, e := range in.Events {
+		if e.Workload == l.Workload && e.Instance == l.Instance && e.Prefill == l.Prefill && (e.Stopped || e.CutByRun || e.Error != "" && e.Kind == interval.EventWorkloadEnd) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,34 @@
+package audit
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/interval"
+)
+
+var noIO = Rule{
+	Code:    "no-io",
+	Summary: "a workload did no I/O",
+	Doc: "The null engine completes operations without doing them. Its numbers are the limit of the generator on this machine, " +
+		"and say nothing about storage.",
+	Example: `OLTP ran with the null engine: no I/O was done.`,
+	Check:   checkNoIO,
+}
+
+func checkNoIO(in *Input) []finding.Finding {
+	var list []finding.Finding
+	for _, l := range measured(in) {
+		if slices.ContainsFunc(l.Engines, null) {
+			list = append(list, finding.Finding{Severity: finding.Unknown, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
+				Claim:  fmt.Sprintf("%s ran with the null engine: no I/O was done.", in.name(l)),
+				Advice: "Remove ioengine=null from the job file and backend=null from the options of the workload.",
+			})
+		}
+	}
+	return list
+}
+
+// null reports whether an engine completes operations without doing them.
+func null(e interval.Engine) bool { return slices.Contains(e.Backends, "null") }

@@ -1,0 +1,32 @@
+package audit
+
+import (
+	"fmt"
+
+	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/interval"
+)
+
+var serviceTimeOnly = Rule{
+	Code:    "service-time-only",
+	Summary: "a rated workload has service times only",
+	Doc: "This engine delays operations to keep a rate, and counts latency from their submission. While the target hangs, " +
+		"operations wait without being counted, so that the latency of a stall is missing from every percentile: response time " +
+		"is unknown. Expectations on latency are undecided.",
+	Example: `OLTP has a rate, but its engine (fio) counts latency from submission: response time is unknown.`,
+	Check:   checkServiceTimeOnly,
+}
+
+func checkServiceTimeOnly(in *Input) []finding.Finding {
+	var list []finding.Finding
+	for _, l := range measured(in) {
+		if l.Engine().Loop == interval.LoopPaced {
+			list = append(list, finding.Finding{Severity: finding.Info, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
+				Claim: fmt.Sprintf("%s has a rate, but its engine (%s) counts latency from submission: response time is unknown.", in.name(l),
+					l.Engine().Name),
+				Advice: "Use the native engine for response times under a rate.",
+			})
+		}
+	}
+	return list
+}

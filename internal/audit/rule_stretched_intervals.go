@@ -1,0 +1,38 @@
+package audit
+
+import (
+	"fmt"
+
+	"github.com/braggdev/bragg/internal/finding"
+)
+
+// stretchedFactor is how much longer than the others an interval may be before a chart smears what happened in it.
+const stretchedFactor = 1.5
+
+var stretchedIntervals = Rule{
+	Code:    "stretched-intervals",
+	Summary: "some intervals are much longer than the others",
+	Doc: "A generator delivers its counters once per interval. This one delivered some of them late, so that the next interval " +
+		"covers more time: a stop of 2 s in it is drawn as a low rate, and no chart resolves less than its length. Percentiles " +
+		"over the whole run are not affected.",
+	Example: `Intervals of OLTP last up to 2.1 s (1 s on average, on OLTP-0001): charts do not resolve less.`,
+	Check:   checkStretchedIntervals,
+}
+
+func checkStretchedIntervals(in *Input) []finding.Finding {
+	var list []finding.Finding
+	for _, l := range measured(in) {
+		for _, s := range in.Digest.Of(l.Workload, l.Instance, false) {
+			mean := s.Lasted() / int64(max(1, s.Intervals))
+			if s.Intervals < 3 || float64(s.LengthMax) < stretchedFactor*float64(mean) {
+				continue
+			}
+			list = append(list, finding.Finding{Severity: finding.Info, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
+				Claim:  fmt.Sprintf("Intervals of %s last up to %s (%s on average, on %s): charts do not resolve less.", in.name(l), span(s.LengthMax), span(mean), s.VM),
+				Advice: "Give the generator more CPU, or use the native engine.",
+			})
+			break
+		}
+	}
+	return list
+}

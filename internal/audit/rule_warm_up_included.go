@@ -1,0 +1,56 @@
+package audit
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/braggdev/bragg/internal/audit/digest"
+	"github.com/braggdev/bragg/internal/finding"
+)
+
+const (
+	// warmUpShare of a load is compared with the rest; it has to differ by warmUpNoticed of its mean, beyond warmUpSure standard errors.
+	warmUpShare   = 0.1
+	warmUpNoticed = 0.2
+	warmUpSure    = 4.0
+	// warmUpValuesMin: a tenth of fewer values does not show a start.
+	warmUpValuesMin = 30
+)
+
+var warmUpIncluded = Rule{
+	Code:    "warm-up-included",
+	Summary: "the start of a workload differs from the rest of it",
+	Doc: "The first tenth of the load has a rate that differs by more than 20 % from the mean of the rest, beyond four standard " +
+		"errors, while the rest does not drift by more than 10 %. Caches, queues and mappings were filling, or a write buffer " +
+		"was still empty. Means and percentiles of the whole load include that start.",
+	Example: `randread: IOPS of its first 6 s lie 45 % below those of the rest; its mean includes that start.`,
+	Check:   checkWarmUpIncluded,
+}
+
+func checkWarmUpIncluded(in *Input) []finding.Finding {
+	var list []finding.Finding
+	for _, l := range measured(in) {
+		p := in.Digest.Profile(l.Workload, l.Instance)
+		rates, _ := p.Over(l.FromNanos, l.ToNanos)
+		if len(rates) < warmUpValuesMin {
+			continue
+		}
+		n := int(math.Ceil(warmUpShare * float64(len(rates))))
+		head, rest := digest.Fit(rates[:max(3, n)]), digest.Fit(rates[max(3, n):])
+		apart := (head.Mean - rest.Mean) / rest.Mean
+		noise := rest.CV / math.Sqrt(float64(max(3, n)))
+		if !(math.Abs(apart) > warmUpNoticed) || math.Abs(apart) < warmUpSure*noise || math.Abs(rest.Drift) > driftNoticed {
+			continue
+		}
+		where := "below"
+		if apart > 0 {
+			where = "above"
+		}
+		list = append(list, finding.Finding{Severity: finding.Info, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
+			Claim: fmt.Sprintf("%s: %s of its first %s lie %s %s those of the rest; its mean includes that start.", in.name(l), l.Engine().RateUnit(),
+				span(int64(float64(max(3, n))*p.Seconds()*1e9)), percent(math.Abs(apart)), where),
+			Advice: "Set ramp_time in the job file, or start a warm-up workload in the setup phase.",
+		})
+	}
+	return list
+}
