@@ -44,7 +44,7 @@ func (p *textPage) brief(d *document.Document) {
 	p.text("", document.DisplayName(d), p.Bold)
 	p.text("", fmt.Sprintf("%s, %s after %s on %s", d.Run, d.Ended, draw.Duration(d.DurationNanos), document.TargetLine(d)), p.Dim)
 	p.verdict(d)
-	p.headlines(d)
+	p.answers(d)
 	asked := slices.DeleteFunc(slices.Clone(d.Results), func(r document.Result) bool { return r.Unasked })
 	if len(asked) > 0 {
 		p.line("")
@@ -63,12 +63,22 @@ func (p *textPage) brief(d *document.Document) {
 	}
 }
 
-// headlines prints the numbers that answer first.
-func (p *textPage) headlines(d *document.Document) {
+// answers prints the numbers that answer first, and the sentence of each event.
+func (p *textPage) answers(d *document.Document) {
 	if len(d.Headlines) > 0 {
 		p.line("")
 		t := document.HeadlineTable(d)
 		p.table(&t)
+	}
+	shown, more := document.CostsShown(d)
+	if len(shown) > 0 {
+		p.line("")
+	}
+	for _, i := range shown {
+		p.item(unit.FormatClock(i.FromNanos), i.Sentence)
+	}
+	if more > 0 {
+		p.item("", fmt.Sprintf("%d more events: bragg report", more))
 	}
 }
 

@@ -73,8 +73,11 @@ func (p *textPage) impacts(d *document.Document) {
 	}
 	p.section("Cost of events")
 	for i := range d.Impacts {
-		p.text("", unit.FormatClock(d.Impacts[i].FromNanos)+"  "+d.Impacts[i].Sentence, nil)
+		p.item(unit.FormatClock(d.Impacts[i].FromNanos), d.Impacts[i].Sentence)
 	}
+	p.line("")
+	t := document.CostTable(d)
+	p.table(&t)
 }
 
 func (p *textPage) durations(d *document.Document) {

@@ -37,18 +37,16 @@ const (
 // ValidityOf derives the validity of a run that has ended, and one sentence on why. Findings are in the order of the audit: the
 // worst first. One of severity fail is about the platform, not about the measurement.
 func ValidityOf(ended string, findings []finding.Finding) (of Validity, reason string) {
-	warnings, first := 0, ""
+	warnings, marked := 0, false
 	for _, f := range findings {
 		switch f.Severity {
 		case finding.Unknown:
 			return Invalid, f.Claim
 		case finding.Warning:
-			if warnings++; warnings == 1 {
-				first = f.Code
-			}
-			// A rehearsal is marked as one anyway: any other warning says more.
-			if reason == "" || warnings == 2 && first == rehearsalCode {
-				reason = f.Claim
+			warnings++
+			// Rehearsals and simulations are marked as such anyway: any other warning says more.
+			if isMark := f.Code == "rehearsal" || f.Code == "simulated"; reason == "" || marked && !isMark {
+				reason, marked = f.Claim, isMark
 			}
 		}
 	}
@@ -62,9 +60,6 @@ func ValidityOf(ended string, findings []finding.Finding) (of Validity, reason s
 	}
 	return Qualified, reason
 }
-
-// rehearsalCode is the code of the finding that a run is a rehearsal.
-const rehearsalCode = "rehearsal"
 
 // Headline joins verdict and validity: "PASS", "PASS, qualified".
 func Headline(v Verdict, of Validity) string {

@@ -30,6 +30,8 @@ func TestValidity(t *testing.T) {
 		{"rehearsal", result.EndedCompleted, []finding.Finding{warn("rehearsal", "Scaled down.")}, result.Qualified, "Scaled down."},
 		{"more than a rehearsal", result.EndedCompleted, []finding.Finding{warn("rehearsal", "Scaled down."), warn("start-skew", "Late."),
 			warn("cache-reads", "Cached.")}, result.Qualified, "Late. (1 of 3 warnings)"},
+		{"more than a simulation", result.EndedCompleted, []finding.Finding{warn("rehearsal", "Scaled down."), warn("simulated", "Not real."),
+			warn("start-skew", "Late.")}, result.Qualified, "Late. (1 of 3 warnings)"},
 		{"undecidable", result.EndedCompleted, []finding.Finding{warn("start-skew", "Late."), doubt}, result.Invalid, "Samples repeat."},
 		{"interrupted", result.EndedInterrupted, nil, result.Invalid, "The run did not complete: interrupted."},
 	} {

@@ -119,6 +119,7 @@ var templateFunctions = template.FuncMap{
 	"recoveryTable":  document.RecoveryTable,
 	"singleTable":    document.SingleTable,
 	"eventLines":     eventLines,
+	"costTable":      document.CostTable,
 	"headlineTable":  document.HeadlineTable,
 	"latencyTable":   document.LatencyTable,
 	"failure":        func(cell string) bool { return strings.HasPrefix(cell, "failed: ") || cell == "no end" },

@@ -30,6 +30,8 @@ type pageView struct {
 	Doc         *document.Document
 	Description template.HTML
 	Timeline    *timelineView
+	Costs       []document.Impact // of the first screen
+	MoreCosts   int
 	Lead        *figureView // the chart that answers first, without its table
 	Figures     []figureView
 	Durations   *figureView
@@ -83,6 +85,7 @@ func newPageView(run *document.Run) (*pageView, error) {
 		// The sanitizer wrote every byte of it.
 		Description: template.HTML(sanitizeDescription(run.Manifest.Scenario.Description)),
 	}
+	v.Costs, v.MoreCosts = document.CostsShown(d)
 	var data PageData
 	lead := d.Lead()
 	for i := range d.Results {
