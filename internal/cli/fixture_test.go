@@ -1,7 +1,9 @@
 package cli_test
 
 import (
+	"math"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -11,9 +13,8 @@ import (
 	"github.com/braggdev/bragg/internal/result"
 )
 
-// makeRun is the script command `makerun ID [label=L] [state=sealed|running|live|aborted] [minute=N] [verdict=V] [target=NAME]`:
-// it writes a small
-// bundle into the runs folder that the script's environment gives. A target comes from a file tg2.yml.
+// makeRun is the script command `makerun ID [label=L] [state=sealed|running|live|aborted] [minute=N] [verdict=V] [target=NAME]
+// [iops=N] [p99=MICROSECONDS]`: it writes a small bundle into the runs folder that the script's environment gives. A target comes from a file tg2.yml.
 func makeRun(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
 		ts.Fatalf("usage: makerun ID [key=value…]")
@@ -68,5 +69,31 @@ func makeRun(ts *testscript.TestScript, neg bool, args []string) {
 	if options["state"] == "aborted" {
 		ended = result.EndedAborted
 	}
-	ts.Check(w.Seal(result.Summary{Verdict: result.Verdict(options["verdict"]), Reason: "all thresholds hold", Ended: ended, Duration: int64(90 * time.Second)}))
+	ts.Check(w.Seal(result.Summary{Verdict: result.Verdict(options["verdict"]), Reason: "all thresholds hold", Ended: ended,
+		Duration: int64(90 * time.Second), Results: madeResults(ts, options)}))
+}
+
+// madeResults are a result of each type that the options name.
+func madeResults(ts *testscript.TestScript, options map[string]string) []result.Evaluated {
+	var list []result.Evaluated
+	unknown := result.Number(math.NaN())
+	add := func(title, kind, unitName string, of result.Distribution) {
+		list = append(list, result.Evaluated{Name: title, Title: title, Type: kind, Unit: unitName, ToNanos: 90e9,
+			Stats: []result.Stats{{Series: "all", Count: 90, Distribution: of}}})
+	}
+	number := func(key string, factor float64) (result.Number, bool) {
+		if options[key] == "" {
+			return unknown, false
+		}
+		v, err := strconv.ParseFloat(options[key], 64)
+		ts.Check(err)
+		return result.Number(v * factor), true
+	}
+	if v, ok := number("iops", 1); ok {
+		add("Random Read IOPS", "iops", "IOPS", result.Distribution{Mean: v, Median: v, P95: unknown, P99: unknown, P999: unknown, Max: v, Min: v, CV: 0.1})
+	}
+	if v, ok := number("p99", 1e3); ok {
+		add("Random Read Latency", "latency", "ns", result.Distribution{Mean: v / 4, Median: v / 5, P95: v / 2, P99: v, P999: v * 3, Max: v * 9, Min: v / 9, CV: 1})
+	}
+	return list
 }

@@ -32,9 +32,12 @@ type Options struct {
 
 // Comparison is several runs side by side; the first is the base of every ratio and difference. Its JSON is stable.
 type Comparison struct {
-	Format  int    `json:"comparison_format"`
-	AlignAt string `json:"align_at"`
-	Runs    []Run  `json:"runs"`
+	Format int `json:"comparison_format"`
+	// Headline answers whether the runs are different.
+	Headline string `json:"headline"`
+	AlignAt  string `json:"align_at"`
+	Runs     []Run  `json:"runs"`
+	Sets     *Sets  `json:"sets"` // null for a comparison of single runs
 	// Largest are the largest differences, at most five, the largest first.
 	Largest  []Difference `json:"largest_differences"`
 	Warnings []string     `json:"warnings"`
@@ -48,17 +51,19 @@ type Comparison struct {
 
 // Run is one run of a Comparison.
 type Run struct {
-	Run       string          `json:"run"`
-	Name      string          `json:"name"` // "A", "B", … in tables and charts
-	Label     string          `json:"label,omitempty"`
-	Scenario  string          `json:"scenario"`
-	Title     string          `json:"title"` // display name of the scenario
-	Created   time.Time       `json:"created"`
-	Verdict   result.Verdict  `json:"verdict"`
-	Reason    string          `json:"reason"`
-	ZeroNanos int64           `json:"zero_ns"` // zero of the common axis, on the axis of this run
-	Marks     []document.Mark `json:"marks"`   // on the common axis
-	Simulated bool            `json:"simulated,omitempty"`
+	Run            string          `json:"run"`
+	Name           string          `json:"name"` // "A", "B", … in tables and charts
+	Label          string          `json:"label,omitempty"`
+	Scenario       string          `json:"scenario"`
+	Title          string          `json:"title"` // display name of the scenario
+	Created        time.Time       `json:"created"`
+	Verdict        result.Verdict  `json:"verdict"`
+	Reason         string          `json:"reason"`
+	Validity       result.Validity `json:"validity"`
+	ValidityReason string          `json:"validity_reason"`
+	ZeroNanos      int64           `json:"zero_ns"` // zero of the common axis, on the axis of this run
+	Marks          []document.Mark `json:"marks"`   // on the common axis
+	Simulated      bool            `json:"simulated,omitempty"`
 }
 
 // Factor is a property that differs between runs and may explain different numbers.
@@ -99,6 +104,8 @@ type Row struct {
 type Load struct {
 	Workload string   `json:"workload"`
 	Figures  []Figure `json:"figures"`
+
+	prefill bool
 }
 
 // Figure is one number in all runs. Ratios and Differences are against the first run; null if a run lacks it.
@@ -110,13 +117,35 @@ type Figure struct {
 	Differences []result.Number `json:"differences"`
 	// AtLeast marks values that are lower bounds; they have no ratio and no difference. Empty if there are none.
 	AtLeast []bool `json:"at_least"`
+
+	percentile bool // from the buckets of a histogram
+	judged     bool // of a latency: whether B is different
 }
 
-// Runs compares runs. It returns an error for fewer than two runs, an unfinished run, a rehearsal and a full run together, and
+// Runs compares single runs. It returns an error for fewer than two runs, an unfinished run, a rehearsal and a full run together, and
 // a run without the event of AlignAt.
 func Runs(runs []*document.Run, o Options) (*Comparison, error) {
-	if err := comparable(runs); err != nil {
+	if len(runs) < 2 || len(runs) > RunsMax {
+		return nil, &diag.Error{Code: "compare-count", Exit: diag.ExitUsage,
+			Message: fmt.Sprintf("compare %d runs", len(runs)), Hint: fmt.Sprintf("name two to %d runs", RunsMax)}
+	}
+	names := make([]string, len(runs))
+	for i := range runs {
+		names[i] = string(rune('A' + i))
+	}
+	c, documents, err := build(runs, names, o)
+	if err != nil {
 		return nil, err
+	}
+	c.Largest = largestDifferences(documents, c)
+	c.Headline = singleRuns
+	return c, nil
+}
+
+// build compares runs of these names, except for what depends on whether they are single runs or sets.
+func build(runs []*document.Run, names []string, o Options) (*Comparison, []*document.Document, error) {
+	if err := comparable(runs); err != nil {
+		return nil, nil, err
 	}
 	c := &Comparison{Format: Format, AlignAt: o.AlignAt}
 	documents := make([]*document.Document, len(runs))
@@ -125,10 +154,11 @@ func Runs(runs []*document.Run, o Options) (*Comparison, error) {
 		documents[i] = d
 		zero, err := zeroOf(d, o.AlignAt)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		r := Run{Run: d.Run, Name: runName(i), Label: d.Label, Scenario: d.Scenario.Name, Title: document.DisplayName(d), Created: d.Created,
-			Verdict: d.Verdict, Reason: d.Reason, ZeroNanos: zero, Marks: slices.Clone(d.Marks), Simulated: d.Target.Simulated}
+		r := Run{Run: d.Run, Name: names[i], Label: d.Label, Scenario: d.Scenario.Name, Title: document.DisplayName(d), Created: d.Created,
+			Verdict: d.Verdict, Reason: d.Reason, Validity: d.Validity, ValidityReason: d.ValidityReason,
+			ZeroNanos: zero, Marks: slices.Clone(d.Marks), Simulated: d.Target.Simulated}
 		for j := range r.Marks {
 			r.Marks[j].AtNanos -= zero
 			if r.Marks[j].EndNano != 0 {
@@ -141,19 +171,14 @@ func Runs(runs []*document.Run, o Options) (*Comparison, error) {
 		c.Rehearsal = documents[0]
 	}
 	c.Factors = factors(documents)
-	c.Warnings = comparisonWarnings(documents)
+	c.Warnings = comparisonWarnings(documents, names)
 	c.Results = comparedResults(documents, c.Runs)
 	c.Loads = comparedLoads(documents)
-	c.Findings = comparedFindings(documents)
-	c.Largest = largestDifferences(documents, c)
-	return c, nil
+	c.Findings = comparedFindings(documents, names)
+	return c, documents, nil
 }
 
 func comparable(runs []*document.Run) error {
-	if len(runs) < 2 || len(runs) > RunsMax {
-		return &diag.Error{Code: "compare-count", Exit: diag.ExitUsage,
-			Message: fmt.Sprintf("compare %d runs", len(runs)), Hint: fmt.Sprintf("name two to %d runs", RunsMax)}
-	}
 	for _, run := range runs {
 		if run.Going > 0 {
 			return &diag.Error{Code: "compare-running", Exit: diag.ExitData,

@@ -93,7 +93,7 @@ func rehearsalFactors(d *document.Document) map[string]string {
 func shortHash(hash string) string { return hash[:min(len(hash), 12)] }
 
 // comparisonWarnings lists what makes the runs hard to compare.
-func comparisonWarnings(documents []*document.Document) []string {
+func comparisonWarnings(documents []*document.Document, names []string) []string {
 	list := []string{}
 	first := documents[0]
 	warned := map[string]bool{}
@@ -104,7 +104,7 @@ func comparisonWarnings(documents []*document.Document) []string {
 		}
 	}
 	for i, d := range documents {
-		name := runName(i)
+		name := names[i]
 		switch {
 		case d.Scenario.Name != first.Scenario.Name:
 			warn(fmt.Sprintf("The runs have different scenarios (%s and %s).",

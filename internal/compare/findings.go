@@ -2,6 +2,7 @@ package compare
 
 import (
 	"cmp"
+	"fmt"
 	"reflect"
 	"slices"
 
@@ -17,10 +18,10 @@ type Finding struct {
 }
 
 // comparedFindings lists the findings of all runs, the worst first.
-func comparedFindings(documents []*document.Document) []Finding {
+func comparedFindings(documents []*document.Document, names []string) []Finding {
 	list := []Finding{}
 	for i, d := range documents {
-		name := runName(i)
+		name := names[i]
 		for _, f := range d.Findings {
 			at := slices.IndexFunc(list, func(known Finding) bool { return reflect.DeepEqual(known.Finding, f) })
 			if at < 0 {
@@ -43,9 +44,6 @@ func comparedFindings(documents []*document.Document) []Finding {
 	})
 	return list
 }
-
-// runName names a run in tables and charts.
-func runName(index int) string { return string(rune('A' + index)) }
 
 // Of names the runs: "Run A", "Runs A and B".
 func (f *Finding) Of() string {
@@ -71,9 +69,40 @@ func (c *Comparison) Calm() string {
 
 // ShownFindings are the findings of all runs as a page or a terminal shows them.
 func (c *Comparison) ShownFindings() []document.ShownFinding {
+	if c.Sets != nil {
+		return c.findingsOfSets()
+	}
 	shown := make([]document.ShownFinding, len(c.Findings))
 	for i := range c.Findings {
 		shown[i] = document.ShownFinding{Of: c.Findings[i].Of() + ": ", Finding: c.Findings[i].Finding}
 	}
 	return document.JoinKinds(shown)
+}
+
+// findingsOfSets shows each kind of finding once, with the runs of each set that have it: repetitions have the same ones, in slightly
+// different numbers.
+func (c *Comparison) findingsOfSets() []document.ShownFinding {
+	var shown []document.ShownFinding
+	known := map[string]bool{}
+	for i := range c.Findings {
+		f := &c.Findings[i]
+		if known[f.Code] {
+			continue
+		}
+		known[f.Code] = true
+		var in [2]int
+		for run, r := range c.Runs {
+			if slices.ContainsFunc(c.Findings, func(o Finding) bool { return o.Code == f.Code && slices.Contains(o.Runs, r.Name) }) {
+				if run < c.Sets.Base {
+					in[0]++
+				} else {
+					in[1]++
+				}
+			}
+		}
+		of := fmt.Sprintf("%d of %s of A, %d of %s of B, as %s: ", in[0], counted(c.Sets.Base, "run"), in[1],
+			counted(len(c.Runs)-c.Sets.Base, "run"), f.Runs[0])
+		shown = append(shown, document.ShownFinding{Of: of, Finding: f.Finding})
+	}
+	return shown
 }

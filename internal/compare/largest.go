@@ -10,15 +10,29 @@ import (
 	"github.com/braggdev/bragg/internal/result"
 )
 
+// Measure names one number of a comparison.
+type Measure struct {
+	Result string `json:"result"` // its name; "" for a figure of a workload
+	Title  string `json:"title"`  // of the result or the workload
+	Series string `json:"series"`
+	Kind   string `json:"kind"`
+	Metric string `json:"metric"` // "mean", "p99", "errors", …
+	Window string `json:"window"` // "" is the whole result
+	Unit   string `json:"unit"`
+}
+
+// Label is the result or workload, the series and the statistic.
+func (m *Measure) Label() string {
+	text := m.Title
+	if series := document.SeriesLabel(m.Series, m.Kind); series != "" && m.Series != m.Title {
+		text += ", " + series
+	}
+	return text + ", " + m.Metric
+}
+
 // Difference is one figure that differs between the first run and another.
 type Difference struct {
-	Result string        `json:"result"` // its name; "" for a figure of a workload
-	Title  string        `json:"title"`  // of the result or the workload
-	Series string        `json:"series"`
-	Kind   string        `json:"kind"`
-	Metric string        `json:"metric"` // "mean", "p99", "errors", …
-	Window string        `json:"window"` // "" is the whole result
-	Unit   string        `json:"unit"`
+	Measure
 	Run    int           `json:"run"` // index of Runs
 	Base   result.Number `json:"base"`
 	Value  result.Number `json:"value"`
@@ -121,8 +135,7 @@ func resultDifferences(documents []*document.Document, r *Result, run int) []Dif
 			continue
 		}
 		for _, metric := range rowMetrics(r.Type) {
-			d := Difference{Result: r.Name, Title: r.Title, Series: row.Series, Kind: row.Kind, Metric: metric.name, Window: row.Window,
-				Unit: r.Unit, Run: run, Base: metric.get(row.stats[0]), Value: metric.get(row.stats[run])}
+			d := Difference{Measure: r.measure(row, metric.name), Run: run, Base: metric.get(row.stats[0]), Value: metric.get(row.stats[run])}
 			d.Noise = result.Number(2 * math.Hypot(
 				batchError(documents[0], r.Name, row.stats[0], metric.statistic), batchError(documents[run], r.Name, row.stats[run], metric.statistic)))
 			d, differs := d.complete()
@@ -143,6 +156,10 @@ func resultDifferences(documents []*document.Document, r *Result, run int) []Dif
 		list = append(list, best[series])
 	}
 	return list
+}
+
+func (r *Result) measure(row *Row, metric string) Measure {
+	return Measure{Result: r.Name, Title: r.Title, Series: row.Series, Kind: row.Kind, Metric: metric, Window: row.Window, Unit: r.Unit}
 }
 
 // rowMetric is a figure of a row that is compared, and the points that show how it fluctuates.
@@ -212,7 +229,7 @@ func loadDifferences(l *Load, run int, ofResults bool) []Difference {
 	var list []Difference
 	for i := range l.Figures {
 		f := &l.Figures[i]
-		d := Difference{Title: l.Workload, Metric: f.Name, Unit: f.Unit, Run: run, Base: f.Values[0], Value: f.Values[run],
+		d := Difference{Measure: Measure{Title: l.Workload, Metric: f.Name, Unit: f.Unit}, Run: run, Base: f.Values[0], Value: f.Values[run],
 			Noise: result.Number(math.NaN())}
 		switch f.Name {
 		case figureErrors, figureDropped:

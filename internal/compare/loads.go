@@ -33,7 +33,8 @@ func comparedLoads(documents []*document.Document) []Load {
 	}
 	list := []Load{}
 	for _, title := range titles {
-		list = append(list, Load{Workload: title, Figures: loadFigures(loads[title])})
+		prefill := slices.ContainsFunc(loads[title], func(w *document.Workload) bool { return w != nil && w.Prefill })
+		list = append(list, Load{Workload: title, Figures: loadFigures(loads[title]), prefill: prefill})
 	}
 	return list
 }
@@ -87,11 +88,19 @@ func loadFigures(loads []*document.Workload) []Figure {
 						values[i], atLeast[i] = p.get(l), l.AtLeast.Has(p.name)
 					}
 				}
-				list = append(list, figure(direction+" "+kind+" time, "+p.name, "ns", values, atLeast))
+				f := figure(direction+" "+kind+" time, "+p.name, "ns", values, atLeast)
+				f.percentile = p.name != "mean"
+				f.judged = f.percentile && (kind == "response" || !responds(loads, direction))
+				list = append(list, f)
 			}
 		}
 	}
 	return present(list)
+}
+
+// responds reports whether any run measured the response time of an operation.
+func responds(loads []*document.Workload, direction string) bool {
+	return slices.ContainsFunc(loads, func(w *document.Workload) bool { return latencyOf(w, direction, "response") != nil })
 }
 
 // latencyOf is the latency of one kind of operation; nil if the run lacks the load or the load has none.

@@ -11,15 +11,6 @@ import (
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-// differenceLabel names the figure: the result or workload, the series and the statistic.
-func differenceLabel(d *compare.Difference) string {
-	text := d.Title
-	if series := document.SeriesLabel(d.Series, d.Kind); series != "" && d.Series != d.Title {
-		text += ", " + series
-	}
-	return text + ", " + d.Metric
-}
-
 func changeText(d *compare.Difference) string {
 	text := "from 0"
 	if d.Base > 0 {
@@ -58,7 +49,7 @@ func differenceTable(c *compare.Comparison) draw.Table {
 		if d.Result != "" {
 			window = document.WindowLabel(d.Window)
 		}
-		t.Add(differenceLabel(d), window, quantityOf(d.Base, d.Unit), value, changeText(d), noiseText(d))
+		t.Add(d.Label(), window, quantityOf(d.Base, d.Unit), value, changeText(d), noiseText(d))
 	}
 	return t
 }

@@ -18,7 +18,10 @@ type comparisonView struct {
 	page.Shell
 	Of          *compare.Comparison
 	Differences draw.Table
-	Note        string // below the differences
+	Note        string // below the differences or numbers
+	Colors      []int  // of the runs
+	Sets        draw.Table
+	Counts      draw.Table
 	Factors     draw.Table
 	Same        string // shown if no factor differs
 	Loads       draw.Table
@@ -67,7 +70,16 @@ func ComparisonHTML(w io.Writer, c *compare.Comparison) error {
 
 func viewOf(c *compare.Comparison) (*comparisonView, error) {
 	v := &comparisonView{Of: c, Differences: differenceTable(c), Note: differencesNote, Factors: factorTable(c), Same: factorsSame, Loads: loadTable(c)}
+	heading := fmt.Sprintf("Comparison of %d runs of %s", len(c.Runs), c.Runs[0].Title)
+	if c.Sets != nil {
+		v.Loads = draw.Table{}
+		v.Sets, v.Counts, v.Note = setsTable(c.Sets), countsTable(c), setsNote
+		heading = setsTitle(c) + " of " + c.Runs[0].Title
+	}
 	data := page.PageData{Marks: comparisonMarks(c)}
+	for i := range c.Runs {
+		v.Colors = append(v.Colors, colorOf(c, i))
+	}
 	for i := range c.Results {
 		f, ch := resultView(c, i)
 		v.Figures = append(v.Figures, f)
@@ -76,7 +88,7 @@ func viewOf(c *compare.Comparison) (*comparisonView, error) {
 		}
 	}
 	var err error
-	v.Shell, err = page.NewShell(fmt.Sprintf("Comparison of %d runs of %s", len(c.Runs), c.Runs[0].Title), c.Rehearsal != nil, data)
+	v.Shell, err = page.NewShell(heading, c.Rehearsal != nil, data)
 	v.Comparison = true
 	return v, err
 }
@@ -85,9 +97,10 @@ func viewOf(c *compare.Comparison) (*comparisonView, error) {
 func comparisonMarks(c *compare.Comparison) []page.PageMark {
 	var list []page.PageMark
 	for i, r := range c.Runs {
+		color := colorOf(c, i)
 		for _, m := range r.Marks {
 			list = append(list, page.PageMark{Number: m.Number, At: float64(m.AtNanos) / 1e9, Label: m.Label, Kind: m.Kind,
-				Failed: m.Failed, Flag: fmt.Sprintf("%s%d", r.Name, m.Number), Run: &i, Quiet: i > 0})
+				Failed: m.Failed, Flag: fmt.Sprintf("%s%d", r.Name, m.Number), Run: &color, Quiet: i > 0})
 		}
 	}
 	return list
@@ -96,7 +109,7 @@ func comparisonMarks(c *compare.Comparison) []page.PageMark {
 func resultView(c *compare.Comparison, index int) (comparedFigure, page.Chart) {
 	r := &c.Results[index]
 	f := comparedFigure{ID: fmt.Sprintf("result-%d", index+1), Result: r, Rehearsal: c.Rehearsal != nil, Log: r.Type == "latency",
-		Long: len(r.Rows)*(3*len(c.Runs)-2) > 2*page.LongRows, Many: len(r.Lines) > page.ManySeries, Caption: "Statistics by window", Zero: c.Alignment()}
+		Long: c.Sets != nil || len(r.Rows)*(3*len(c.Runs)-2) > 2*page.LongRows, Many: len(r.Lines) > page.ManySeries, Caption: "Statistics by window", Zero: c.Alignment()}
 	if base, _ := draw.BaseUnit(r.Unit); base != "" && !draw.OwnsPrefix(base) {
 		f.Caption += ", in " + base
 	}
@@ -120,7 +133,7 @@ func resultView(c *compare.Comparison, index int) (comparedFigure, page.Chart) {
 		}
 		f.Reduced = f.Reduced || l.ReducedFrom > 0
 		lines = append(lines, page.Plotted{Points: l.Points, ChartLine: page.ChartLine{Name: c.Runs[l.Run].Name + ": " + document.LineLabel(&l.Series),
-			Color: l.Run, Dash: dashes[key], Order: i, Statistic: l.Statistic}})
+			Color: colorOf(c, l.Run), Dash: dashes[key], Order: i, Statistic: l.Statistic}})
 	}
 	var reduced bool
 	ch.Tables, reduced = page.Tables(lines, from, to)
@@ -130,13 +143,24 @@ func resultView(c *compare.Comparison, index int) (comparedFigure, page.Chart) {
 	return f, ch
 }
 
+// colorOf is the colour of a run: its own, or that of its set.
+func colorOf(c *compare.Comparison, run int) int {
+	switch {
+	case c.Sets == nil:
+		return run
+	case run < c.Sets.Base:
+		return 0
+	}
+	return 1
+}
+
 func groupView(c *compare.Comparison, row *compare.Row) comparedGroup {
 	g := comparedGroup{Window: document.WindowLabel(row.Window), Series: document.SeriesLabel(row.Series, row.Kind)}
 	for i := range c.Runs {
 		g.Rows = append(g.Rows, comparedLineView{Name: c.Runs[i].Name,
 			Cells: cells(row, func(f *compare.Figure) string { return valueText(f, i) })})
 	}
-	for i := 1; i < len(c.Runs); i++ {
+	for i := 1; i < len(c.Runs) && c.Sets == nil; i++ {
 		g.Rows = append(g.Rows,
 			comparedLineView{Name: c.Runs[i].Name + " ÷ " + c.Runs[0].Name, Versus: true,
 				Cells: cells(row, func(f *compare.Figure) string { return ratioText(f.Ratios[i]) })},

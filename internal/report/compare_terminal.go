@@ -29,11 +29,17 @@ func (p *textPage) comparison(c *compare.Comparison) {
 	if c.Rehearsal != nil {
 		p.banner("REHEARSALS: scaled down; not comparable with a full run")
 	}
-	p.line(p.Bold(fmt.Sprintf("Comparison of %d runs", len(c.Runs))) + p.Dim("  aligned at "+c.Alignment()))
+	p.line(p.Bold(setsTitle(c)) + p.Dim("  aligned at "+c.Alignment()))
 	for _, r := range c.Runs {
 		p.item(r.Name, runLine(r))
 	}
-	p.comparedDifferences(c)
+	p.line("")
+	p.text("", c.Headline, p.Bold)
+	if c.Sets != nil {
+		p.sets(c)
+	} else {
+		p.comparedDifferences(c)
+	}
 	p.comparedValidity(c)
 	p.section("Factors that differ")
 	if len(c.Factors) == 0 {
@@ -45,7 +51,7 @@ func (p *textPage) comparison(c *compare.Comparison) {
 	for i := range c.Results {
 		p.comparedResult(c, &c.Results[i])
 	}
-	if len(c.Loads) > 0 {
+	if len(c.Loads) > 0 && c.Sets == nil {
 		p.section("Workloads")
 		t := loadTable(c)
 		p.table(&t)
@@ -64,6 +70,13 @@ func runLine(r compare.Run) string {
 
 func factorTable(c *compare.Comparison) draw.Table {
 	t := draw.Table{Heads: []string{"factor"}}
+	if c.Sets != nil {
+		t.Heads, t.Left = []string{"factor", "A", "B"}, 3
+		for _, f := range c.Factors {
+			t.Add(f.Name, setValues(f.Values[:c.Sets.Base]), setValues(f.Values[c.Sets.Base:]))
+		}
+		return t
+	}
 	for _, r := range c.Runs {
 		t.Heads = append(t.Heads, r.Name)
 	}
@@ -84,7 +97,7 @@ func factorTable(c *compare.Comparison) draw.Table {
 func (p *textPage) comparedResult(c *compare.Comparison, r *compare.Result) {
 	p.section(r.Title)
 	p.comparedLines(c, r)
-	if len(r.Rows) > 0 {
+	if len(r.Rows) > 0 && c.Sets == nil {
 		t := resultTable(c, r)
 		p.table(&t)
 	}

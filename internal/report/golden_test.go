@@ -3,10 +3,13 @@ package report_test
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"text/template"
 
 	"github.com/braggdev/bragg/internal/compare"
 	"github.com/braggdev/bragg/internal/report"
@@ -65,4 +68,30 @@ func TestComparisonGoldens(t *testing.T) {
 	golden(t, "compare-120.txt", func(w io.Writer) error { return report.ComparisonTerminal(w, c, 120, false) })
 	golden(t, "compare-60.txt", func(w io.Writer) error { return report.ComparisonTerminal(w, c, 60, false) })
 	golden(t, "compare.json", c.JSON)
+}
+
+func TestSetsGoldens(t *testing.T) {
+	runs := func(seed uint64, speed float64) []*document.Run {
+		var list []*document.Run
+		for i := range uint64(3) {
+			f := newFixture(seed+i, speed*(1+float64(i)/500))
+			f.every = 120
+			list = append(list, f.run(fmt.Sprintf("20250921-%d-aaaaa%d", 100000+seed, i)))
+		}
+		return list
+	}
+	c, err := compare.OfSets(runs(1, 1), runs(11, 1.2), compare.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "sets-120.txt", func(w io.Writer) error { return report.ComparisonTerminal(w, c, 120, false) })
+	var page bytes.Buffer
+	if err := report.ComparisonHTML(&page, c); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Is B different from A", c.Headline, "B ÷ A"} {
+		if !strings.Contains(page.String(), template.HTMLEscapeString(want)) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
 }

@@ -12,13 +12,6 @@ const (
 	Level      = 1 - Confidence
 )
 
-// Sample is one number of each run of a group. Values are positive. Errors are the relative standard errors of the values that
-// fluctuation within each run explains, NaN where unknown; nil if all are.
-type Sample struct {
-	Values []float64
-	Errors []float64
-}
-
 // Ratio is the number of a new group of runs over that of a base group, each as the geometric mean of its runs.
 //
 // It is Welch's t on the logarithms: half and double are equally far from one, exchanging the groups inverts the ratio and its
@@ -35,22 +28,23 @@ type Ratio struct {
 	standardError, df, resolution float64 // of the logarithm
 }
 
-// welchMin is the number of runs in each group from which Welch's approximation of the degrees of freedom is used. Below, they
-// are those of the smaller group, which is conservative for any two variances (Hsu 1938; Mickey and Brown 1966).
-const welchMin = 3
+// welchMin is the number of runs in each group from which Welch's approximation of the degrees of freedom is used, and for equal
+// groups already one below. With fewer, they are those of the smaller group, which is conservative for any two variances (Hsu 1938;
+// Mickey and Brown 1966).
+const welchMin = 4
 
-// RatioOf returns the ratio of sample b to sample a; false if a sample has fewer than two values or one that is not positive.
-// Resolution is the relative rounding of a value, such as the width of a histogram's bucket: a difference within it shows nothing.
-func RatioOf(a, b Sample, resolution float64) (Ratio, bool) {
-	meanA, varianceA, okA := a.logarithms()
-	meanB, varianceB, okB := b.logarithms()
+// RatioOf returns the ratio of the values b to the values a, one for each run; false if a group has fewer than two, or one that is
+// not positive. Resolution is the relative difference that shows nothing, such as the width of a histogram's bucket.
+func RatioOf(a, b []float64, resolution float64) (Ratio, bool) {
+	meanA, varianceA, okA := logarithms(a)
+	meanB, varianceB, okB := logarithms(b)
 	if !okA || !okB {
 		return Ratio{}, false
 	}
-	na, nb := float64(len(a.Values)), float64(len(b.Values))
+	na, nb := float64(len(a)), float64(len(b))
 	ofA, ofB := varianceA/na, varianceB/nb
 	r := Ratio{standardError: math.Sqrt(ofA + ofB), df: min(na, nb) - 1, resolution: math.Log1p(resolution)}
-	if min(na, nb) >= welchMin {
+	if min(na, nb) >= welchMin || na == nb && na == welchMin-1 {
 		if r.df = na + nb - 2; ofA+ofB > 0 {
 			r.df = (ofA + ofB) * (ofA + ofB) / (ofA*ofA/(na-1) + ofB*ofB/(nb-1))
 		}
@@ -85,34 +79,22 @@ func (r *Ratio) Detectable(level, power float64) float64 {
 	return math.Expm1(shift)
 }
 
-// logarithms returns mean and variance of the logarithms of the values. The variance is at least what fluctuation within the runs
-// explains: two runs that agree by chance do not show that all runs agree.
-func (s *Sample) logarithms() (mean, variance float64, ok bool) {
-	if len(s.Values) < 2 {
+// logarithms returns mean and variance of the logarithms of values.
+func logarithms(values []float64) (mean, variance float64, ok bool) {
+	if len(values) < 2 {
 		return 0, 0, false
 	}
-	n := float64(len(s.Values))
-	for _, v := range s.Values {
+	n := float64(len(values))
+	for _, v := range values {
 		if !(v > 0) || math.IsInf(v, 0) {
 			return 0, 0, false
 		}
 		mean += math.Log(v) / n
 	}
-	for _, v := range s.Values {
+	for _, v := range values {
 		variance += (math.Log(v) - mean) * (math.Log(v) - mean) / (n - 1)
 	}
-	return mean, max(variance, s.within()), true
-}
-
-// within is the mean variance within runs; 0 if it is unknown.
-func (s *Sample) within() float64 {
-	sum, n := 0.0, 0
-	for _, e := range s.Errors {
-		if !math.IsNaN(e) {
-			sum, n = sum+e*e, n+1
-		}
-	}
-	return sum / float64(max(n, 1))
+	return mean, variance, true
 }
 
 // Holm returns the p values adjusted for their number by Holm's step-down method (1979): those below a level are all true

@@ -66,11 +66,8 @@ func search(holds func(t float64) bool) float64 {
 			return math.Inf(1)
 		}
 	}
-	for range 200 {
+	for high-low > 1e-12*high {
 		middle := (low + high) / 2
-		if middle == low || middle == high {
-			break
-		}
 		if holds(middle) {
 			high = middle
 		} else {
