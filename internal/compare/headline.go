@@ -13,7 +13,7 @@ import (
 )
 
 // singleRuns is the headline of a comparison of single runs.
-const singleRuns = "Single runs: chance cannot be told from change. Repeat each at least three times and compare the sets (--base, --new)."
+const singleRuns = "Single runs: chance cannot be distinguished from change. Repeat each at least three times and compare the sets (--base, --new)."
 
 // namedMax is the number of differences that a headline names.
 const namedMax = 3
@@ -45,7 +45,7 @@ func (s *Sets) headline(c *Comparison) string {
 			text += fmt.Sprintf(" The runs are too few for %s.", counted(len(few), "other number"))
 		}
 	case len(few) > 0 && s.Tested == 0:
-		return fmt.Sprintf("Too few runs: %s of A and %s of B; chance cannot be told from change. Repeat each at least three times.",
+		return fmt.Sprintf("Too few runs: %s of A and %s of B; chance cannot be distinguished from change. Repeat each at least three times.",
 			counted(s.Base, "run"), counted(len(c.Runs)-s.Base, "run"))
 	case len(few) > 0:
 		text = fmt.Sprintf("Too few runs for what they vary: in %s even a change to the double or the half may go unseen.", counted(len(few), "number"))
@@ -162,7 +162,7 @@ func counted(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// factorWarnings tells of factors that differ within a set, whose runs then are no repetitions, and of more than one that differs
+// factorWarnings tells of factors that differ within a set, whose runs are not repetitions then, and of more than one that differs
 // between the sets: a difference cannot be attributed to one of them.
 func (s *Sets) factorWarnings(factors []Factor) []string {
 	list := []string{}

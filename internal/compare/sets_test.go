@@ -107,7 +107,7 @@ func TestHeadlineErrorRates(t *testing.T) {
 func TestSetsOfSingleRuns(t *testing.T) {
 	s := newSource(1, 0.02)
 	c := sets(t, s.runs(1, 1), s.runs(1, 0.5))
-	if !strings.HasPrefix(c.Headline, "Too few runs: 1 run of A and 1 run of B; chance cannot be told from change.") {
+	if !strings.HasPrefix(c.Headline, "Too few runs: 1 run of A and 1 run of B; chance cannot be distinguished from change.") {
 		t.Error(c.Headline)
 	}
 	for _, n := range c.Sets.Numbers {
@@ -116,7 +116,7 @@ func TestSetsOfSingleRuns(t *testing.T) {
 		}
 	}
 	single, err := compare.Runs(s.runs(2, 1), compare.Options{})
-	if err != nil || !strings.Contains(single.Headline, "chance cannot be told from change") {
+	if err != nil || !strings.Contains(single.Headline, "chance cannot be distinguished from change") {
 		t.Error(single.Headline, err)
 	}
 }
@@ -214,7 +214,7 @@ func TestSetsWarnOfFactors(t *testing.T) {
 	}
 }
 
-// TestFailuresOfOneSet are told in the headline, although a count of zero has no ratio.
+// TestFailuresOfOneSet: they are in the headline, although a count of zero has no ratio.
 func TestFailuresOfOneSet(t *testing.T) {
 	s := newSource(8, 0.01)
 	a, b := s.runs(2, 1), s.runs(2, 1)

@@ -107,8 +107,8 @@ func setValues(values []string) string {
 	return draw.JoinAnd(order)
 }
 
-// sets prints the comparison of two sets.
-func (p *textPage) sets(c *compare.Comparison) {
+// printSets prints the comparison of two sets.
+func printSets(p *textPage, c *compare.Comparison) {
 	p.section("Is B different from A")
 	if len(c.Sets.Numbers) == 0 {
 		p.text("", "No number to compare.", nil)

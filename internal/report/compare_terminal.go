@@ -36,7 +36,7 @@ func (p *textPage) comparison(c *compare.Comparison) {
 	p.line("")
 	p.text("", c.Headline, p.Bold)
 	if c.Sets != nil {
-		p.sets(c)
+		printSets(p, c)
 	} else {
 		p.comparedDifferences(c)
 	}
