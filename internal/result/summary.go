@@ -49,6 +49,8 @@ type Evaluated struct {
 	Unit        string   `json:"unit"`   // "IOPS", "B/s", "ns", "errors", "MHz", "kB/s", "" if unknown
 	Source      string   `json:"source"` // source of the numbers, one sentence
 	Aggregate   string   `json:"aggregate,omitempty"`
+	Workload    string   `json:"workload,omitempty"` // whose traffic it is; "" for all of Group, and for counters
+	Group       string   `json:"group,omitempty"`
 	ReportGroup string   `json:"report_group,omitempty"`
 	Hint        string   `json:"hint,omitempty"`
 	Expected    *float64 `json:"expected,omitempty"`

@@ -96,7 +96,7 @@ func deepest(s *result.ImpactScore) string {
 
 func backText(s *result.ImpactScore, b result.ImpactBack) string {
 	switch {
-	case s.Unknown != "":
+	case s.Unknown != "" || b.Nanos == nil && !s.Dip.Seen:
 		return "–"
 	case b.Nanos == nil:
 		return "not seen"

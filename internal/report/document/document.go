@@ -153,13 +153,13 @@ func Build(run *Run) *Document {
 		d.Results = append(d.Results, buildResult(&s.Results[i], s.Windows))
 	}
 	d.Workloads = workloads(run, planned)
-	d.Headlines = headlines(d)
 	d.Measured = measured(d, s, planned)
 	d.Durations = s.Durations
 	d.Impacts = make([]Impact, 0, len(s.Impacts))
 	for i := range s.Impacts {
 		d.Impacts = append(d.Impacts, Impact{Sentence: impact.Sentence(&s.Impacts[i]) + ".", Impact: s.Impacts[i]})
 	}
+	d.Headlines = headlines(d)
 	d.Method = methods(d)
 	return d
 }

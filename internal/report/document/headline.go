@@ -31,6 +31,8 @@ type HeadlinePart struct {
 	// AtLeast: Value is a lower bound of the real value.
 	AtLeast bool          `json:"at_least,omitempty"`
 	Change  result.Number `json:"change"` // from the baseline, a ratio: -0.26; null for the baseline, and of bounds
+	// LivedOn is the change of the VMs that the event before the window did not take away; null if it took none.
+	LivedOn result.Number `json:"lived_on_change"`
 }
 
 const (
@@ -88,7 +90,7 @@ func parts(d *Document, r *Result, kind, name string) []HeadlinePart {
 			continue
 		}
 		list = append(list, HeadlinePart{Window: w.Name, Label: windowRole(&w), Value: pick(row, name), AtLeast: row.AtLeast.Has(name),
-			Change: result.Number(math.NaN())})
+			Change: result.Number(math.NaN()), LivedOn: livedOn(d, r, w.Before)})
 	}
 	if len(list) <= 2 { // the whole, which is also the only window with data
 		if len(list) == 2 {
@@ -125,6 +127,29 @@ func change(p *HeadlinePart) float64 {
 		return math.Inf(1)
 	}
 	return math.Abs(float64(p.Change))
+}
+
+// livedOn is the change of the VMs of a summed rate that no event took away: the others are missing in the sum, which says nothing
+// about the platform.
+func livedOn(d *Document, r *Result, event string) result.Number {
+	var first *result.ImpactScore // of the first event that took VMs away
+	for i := range d.Impacts {
+		m := &d.Impacts[i]
+		for j := range m.Loads {
+			l := &m.Loads[j]
+			about := l.Workload == r.Workload || r.Workload == "" && l.Group == r.Group
+			if !about || l.Quantity != r.Type || l.LivedOn == nil || l.LivedOn.Unknown != "" {
+				continue
+			}
+			if first == nil && l.TakenAway != nil {
+				first = l.LivedOn
+			}
+			if m.Event == event && first != nil && first.Count == l.LivedOn.Count {
+				return l.LivedOn.Level/first.Baseline.Mean - 1
+			}
+		}
+	}
+	return result.Number(math.NaN())
 }
 
 // onlyRow returns the row of a window; ok is false if several series have one.
@@ -176,16 +201,21 @@ func (h *Headline) ValueText(p HeadlinePart) string {
 
 // ChangeText is the change from the baseline: "−26 %", "3.2×"; empty if unknown.
 func (p HeadlinePart) ChangeText() string {
-	switch change := float64(p.Change); {
+	text := changeText(float64(p.Change))
+	if lived := changeText(float64(p.LivedOn)); text != "" && lived != "" {
+		text += "; lived on " + lived
+	}
+	return text
+}
+
+func changeText(change float64) string {
+	switch {
 	case math.IsNaN(change):
 		return ""
 	case change >= 1:
 		return draw.Amount(1+change, "") + "×"
-	case math.Abs(change) < 0.0005:
-		return "±0 %"
-	default:
-		return signed(change)
 	}
+	return signed(change)
 }
 
 // signed prints a ratio in percent with its sign.
