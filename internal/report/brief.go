@@ -54,7 +54,9 @@ func (p *textPage) brief(d *document.Document) {
 	p.line("")
 	p.missing(d)
 	p.failures(d)
-	p.measured(d)
+	for _, m := range d.Measured {
+		p.item(m.Title, strings.Join(m.Facts, "; "))
+	}
 	p.briefFindings(d)
 	p.line("")
 	p.item("completed", strings.Join(completions(d), "; "))
@@ -79,13 +81,6 @@ func (p *textPage) answers(d *document.Document) {
 	}
 	if more > 0 {
 		p.item("", fmt.Sprintf("%d more events: bragg report", more))
-	}
-}
-
-// measured prints what each workload really did.
-func (p *textPage) measured(d *document.Document) {
-	for _, m := range d.Measured {
-		p.item(m.Title, strings.Join(m.Facts, "; "))
 	}
 }
 
