@@ -1,6 +1,8 @@
 package analysis
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -12,10 +14,11 @@ import (
 // Times are the latencies of many operations, kept in a form that distinguishes both kinds: service time of all, and
 // response time, which equals the service time in a closed loop and is not recorded twice.
 type Times struct {
-	// Unfinished counts operations that are in no histogram because they never completed: they failed, were dropped, or were
-	// still waiting when their load ended.
+	// Unfinished counts operations that never completed: they failed, were dropped, or were still waiting when their load or the
+	// result ended.
 	Unfinished uint64
 
+	waited         stat.Histogram // of unfinished operations, how long those waited that were issued, as far as it is known
 	nanos          int64          // total observation time of closed loops, over all VMs
 	closed         stat.Histogram // service time of closed loops
 	open, response stat.Histogram // both times of open loops
@@ -23,14 +26,15 @@ type Times struct {
 
 // Add merges the latencies of one interval.
 func (t *Times) Add(iv *interval.Interval) {
-	t.Unfinished += iv.NotIssued
+	t.Unfinished += iv.NeverIssued()
 	if iv.Final {
-		t.Unfinished += iv.Backlog
+		t.addWaiting(iv.Waiting)
 	}
 	scheduled := false
 	for d := range iv.Directions {
 		traffic := &iv.Directions[d]
 		t.Unfinished += traffic.ErrorCount()
+		t.waited.Merge(traffic.Failed)
 		if traffic.Response == nil {
 			t.closed.Merge(traffic.Service)
 			continue
@@ -44,9 +48,18 @@ func (t *Times) Add(iv *interval.Interval) {
 	}
 }
 
+// addWaiting adds operations in flight that never completed.
+func (t *Times) addWaiting(ages *stat.Histogram) {
+	if ages != nil {
+		t.Unfinished += ages.Count()
+		t.waited.Merge(ages)
+	}
+}
+
 // Merge adds the latencies of o.
 func (t *Times) Merge(o *Times) {
 	t.Unfinished += o.Unfinished
+	t.waited.Merge(&o.waited)
 	t.nanos += o.nanos
 	t.closed.Merge(&o.closed)
 	t.open.Merge(&o.open)
@@ -87,6 +100,16 @@ type Latency struct {
 
 	bins []Times
 	vms  map[string][]Times // by VM, "" for all together; the layout is that of Of
+	open map[Stream]waiting // operations in flight at the end of the last interval of a load that has them
+}
+
+// Stream is one workload on one VM.
+type Stream struct{ Workload, VM string }
+
+// waiting are the ages of operations in flight at a time.
+type waiting struct {
+	at   int64
+	ages *stat.Histogram
 }
 
 // borderNanos is how far an interval may cross the border of a window and still count as inside: events and intervals are
@@ -96,18 +119,11 @@ const borderNanos = 25e6
 // Add merges one interval.
 func (l *Latency) Add(iv *interval.Interval) {
 	middle := iv.StartNanos + iv.LengthNanos/2
-	w, ok := slices.BinarySearchFunc(l.Windows, middle, func(w result.Window, at int64) int {
-		switch {
-		case w.ToNanos <= at:
-			return -1
-		case w.FromNanos > at:
-			return 1
-		}
-		return 0
-	})
+	w, ok := l.windowAt(middle)
 	if !ok {
 		return
 	}
+	l.noteOpen(iv)
 	times, n := l.timesOf(iv.VM), len(l.Windows)
 	if iv.StartNanos < l.Windows[w].FromNanos-borderNanos && w > 0 ||
 		iv.EndNanos() > l.Windows[w].ToNanos+borderNanos && w < n-1 {
@@ -130,6 +146,65 @@ func (l *Latency) Add(iv *interval.Interval) {
 		}
 		l.bins[bin].Add(iv)
 	}
+}
+
+// windowAt returns the window that contains a time.
+func (l *Latency) windowAt(moment int64) (window int, ok bool) {
+	return slices.BinarySearchFunc(l.Windows, moment, func(w result.Window, at int64) int {
+		switch {
+		case w.ToNanos <= at:
+			return -1
+		case w.FromNanos > at:
+			return 1
+		}
+		return 0
+	})
+}
+
+// noteOpen keeps what is in flight at the end of an interval, until the next one tells more.
+func (l *Latency) noteOpen(iv *interval.Interval) {
+	key := Stream{iv.Workload, iv.VM}
+	if iv.Waiting == nil || iv.Final {
+		delete(l.open, key)
+		return
+	}
+	if l.open == nil {
+		l.open = map[Stream]waiting{}
+	}
+	l.open[key] = waiting{iv.EndNanos(), iv.Waiting.Clone()}
+}
+
+// Close adds the operations that were in flight when the result ended. They took at least as long as they had waited by then, and
+// count in the windows in which they began.
+func (l *Latency) Close() {
+	for _, key := range slices.SortedFunc(maps.Keys(l.open), func(a, b Stream) int {
+		return cmp.Or(strings.Compare(a.VM, b.VM), strings.Compare(a.Workload, b.Workload))
+	}) {
+		l.addOpen(key)
+	}
+}
+
+// addOpen adds what a stream has in flight, and returns how many operations that are.
+func (l *Latency) addOpen(key Stream) uint64 {
+	o := l.open[key]
+	delete(l.open, key)
+	if o.ages == nil {
+		return 0
+	}
+	times := l.timesOf(key.VM)
+	o.ages.Buckets(func(bucket int, n uint64) bool {
+		low, _ := stat.BucketBounds(bucket)
+		age := min(max(low, o.ages.Min()), o.ages.Max())
+		if bucket == stat.BucketOf(o.ages.Max()) {
+			age = o.ages.Max()
+		}
+		w, _ := l.windowAt(max(o.at-int64(age), l.Windows[0].FromNanos))
+		t := &times[min(w, len(l.Windows)-1)]
+		t.Unfinished += n
+		t.waited.RecordN(age, n)
+		return true
+	})
+	return o.ages.Count()
 }
 
 // timesOf returns the slice of a VM, or of all VMs, and creates it on first use.
@@ -155,11 +230,13 @@ func (l *Latency) Of(vm string) []Times {
 	return l.vms[vm]
 }
 
-// Lost adds operations of a VM that were in flight when its load was lost, in the window of that time.
-func (l *Latency) Lost(vm string, at int64, operations uint64) {
+// Lost adds operations that were in flight when a load was lost: in the windows in which they began, or if that is unknown in the
+// window of the loss.
+func (l *Latency) Lost(of Stream, at int64, operations uint64) {
+	operations -= min(l.addOpen(of), operations)
 	for i, w := range l.Windows {
 		if w.FromNanos <= at && (at < w.ToNanos || i == len(l.Windows)-1 && at == w.ToNanos) {
-			l.timesOf(vm)[i].Unfinished += operations
+			l.timesOf(of.VM)[i].Unfinished += operations
 		}
 	}
 }

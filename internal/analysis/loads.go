@@ -8,6 +8,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/stat"
 )
 
 // Loads rolls up intervals per start of a workload.
@@ -110,6 +111,12 @@ func accumulate(t, o *interval.Traffic) {
 		} else {
 			t.Service.Merge(o.Service)
 		}
+	}
+	if o.Failed != nil {
+		if t.Failed == nil {
+			t.Failed = &stat.Histogram{}
+		}
+		t.Failed.Merge(o.Failed)
 	}
 	t.Operations += o.Operations
 	t.Bytes += o.Bytes

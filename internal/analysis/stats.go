@@ -45,11 +45,18 @@ func PointStats(points result.Points, from, to int64) result.Stats {
 }
 
 // OperationStats are the statistics of the operations in h and of unfinished ones, which never completed and count as longer than
-// all others. A percentile that falls among the unfinished ones is the largest value of h, and listed in AtLeast.
-func OperationStats(h *stat.Histogram, unfinished uint64) result.Stats {
+// all others; waited has the times that some of them waited at least, and may be nil. A percentile that falls among the unfinished
+// ones is the largest value of h, or that of waited if it is larger, and listed in AtLeast.
+func OperationStats(h *stat.Histogram, unfinished uint64, waited *stat.Histogram) result.Stats {
 	s := noStats()
 	s.Unfinished = unfinished
-	if h == nil || h.Count() == 0 {
+	if h == nil {
+		h = &stat.Histogram{}
+	}
+	if waited == nil {
+		waited = &stat.Histogram{}
+	}
+	if h.Count()+waited.Count() == 0 {
 		return s
 	}
 	s.Count = h.Count()
@@ -61,17 +68,25 @@ func OperationStats(h *stat.Histogram, unfinished uint64) result.Stats {
 		rank := uint64(math.Ceil(q * float64(all)))
 		if rank > h.Count() {
 			s.AtLeast = append(s.AtLeast, name)
-			return result.Number(h.Max())
+			if waited.Count() == 0 {
+				return result.Number(h.Max())
+			}
+			return result.Number(max(float64(h.Max()), waited.AtRank(rank-h.Count())))
 		}
 		return result.Number(h.AtRank(rank))
 	}
 	s.Mean, s.Median = result.Number(h.Mean()), percentile("median", 0.5)
+	if n := h.Count() + waited.Count(); waited.Count() > 0 {
+		s.Mean = result.Number(max((h.Sum()+waited.Sum())/float64(n), h.Sum()/float64(max(h.Count(), 1))))
+	}
 	s.P95, s.P99, s.P999 = percentile("p95", 0.95), percentile("p99", 0.99), percentile("p999", 0.999)
 	if unfinished > 0 {
 		s.AtLeast = append(s.AtLeast, "mean", "max")
 	}
-	s.Min, s.Max = result.Number(h.Min()), result.Number(h.Max())
-	s.CV = result.Number(h.StdDev() / h.Mean())
+	s.Max = result.Number(max(h.Max(), waited.Max()))
+	if h.Count() > 0 {
+		s.Min, s.CV = result.Number(h.Min()), result.Number(h.StdDev()/h.Mean())
+	}
 	return s
 }
 
@@ -81,7 +96,7 @@ func (t *Times) Statistics(kind string) *result.Stats {
 	if kind == "response" {
 		h = cmp.Or(t.Response(), h)
 	}
-	s := OperationStats(h, t.Unfinished)
+	s := OperationStats(h, t.Unfinished, &t.waited)
 	return &s
 }
 
@@ -113,7 +128,7 @@ func (t *Times) CorrectedStats(kind string) *result.CorrectedStats {
 	} else {
 		h.Merge(&t.open)
 	}
-	s := OperationStats(h, t.Unfinished)
+	s := OperationStats(h, t.Unfinished, &t.waited)
 	return &result.CorrectedStats{Mean: s.Mean, Median: s.Median, P95: s.P95, P99: s.P99, P999: s.P999, AtLeast: s.AtLeast}
 }
 

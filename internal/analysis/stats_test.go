@@ -43,7 +43,7 @@ func TestPercentilesNeedEnoughValues(t *testing.T) {
 			points = append(points, result.Point{Seconds: float64(i), Value: float64(i + 1)})
 			h.Record(uint64(i + 1))
 		}
-		ofPoints, ofOperations := analysis.PointStats(points, 0, int64(c.n)*1e9), analysis.OperationStats(h, 0)
+		ofPoints, ofOperations := analysis.PointStats(points, 0, int64(c.n)*1e9), analysis.OperationStats(h, 0, nil)
 		if got := []float64{float64(ofPoints.P95), float64(ofPoints.P99), float64(ofPoints.P999)}; !same(got, []float64{c.p95, c.p99, c.p999}) {
 			t.Errorf("of %d points: %v", c.n, got)
 		}

@@ -35,6 +35,9 @@ func checkLoadErrors(in *Input) []finding.Finding {
 		f := finding.Finding{Severity: finding.Warning, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
 			Claim: fmt.Sprintf("%s of %s operations of %s failed (%s): %s.", unit.FormatWhole(failed), unit.FormatWhole(all), in.name(l),
 				share(failed, all), strings.Join(classes, ", "))}
+		if t := l.Total.Failed; t != nil && t.Count() > 0 {
+			f.Evidence = append(f.Evidence, fmt.Sprintf("the longest failed after %s", unit.FormatLatency(float64(t.Max()))))
+		}
 		for _, s := range in.Digest.Of(l.Workload, l.Instance, l.Prefill) {
 			if s.Errors > 0 && len(f.Evidence) < evidenceMax {
 				f.Evidence = append(f.Evidence, fmt.Sprintf("%s: %s failed", s.VM, unit.FormatWhole(s.Errors)))

@@ -101,7 +101,7 @@ func windowed(m *made, counts ...uint64) {
 	for i, n := range counts {
 		h := &stat.Histogram{}
 		h.RecordN(1e6, n)
-		s := analysis.OperationStats(h, 0)
+		s := analysis.OperationStats(h, 0, nil)
 		s.Window, s.Series, s.Kind = fmt.Sprintf("window %d", i+1), "all", "service"
 		r.Stats = append(r.Stats, s)
 	}

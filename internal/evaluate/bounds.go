@@ -31,7 +31,7 @@ func lowerBound(s result.Stats, statistic, kind string, loops []interval.Loop) s
 		bounds = s.Corrected.AtLeast
 	}
 	if bounds.Has(strings.TrimPrefix(statistic, ofCorrected)) {
-		return fmt.Sprintf("%s operations failed or were never issued, so %s is at least this", unit.FormatWhole(s.Unfinished), statistic)
+		return fmt.Sprintf("%s operations failed or never completed, so %s is at least this", unit.FormatWhole(s.Unfinished), statistic)
 	}
 	return ""
 }
@@ -53,7 +53,7 @@ func border(s result.Stats, x scenario.Threshold) string {
 	case !met:
 		return fmt.Sprintf("with the second in which a step began or ended, %s is %s", x.Statistic, unit.FormatLatency(v))
 	case bound && !settled(met, x.Operator):
-		return fmt.Sprintf("operations failed or were never issued in the second in which a step began or ended, and with them %s is at least %s",
+		return fmt.Sprintf("operations failed or never completed in the second in which a step began or ended, and with them %s is at least %s",
 			x.Statistic, unit.FormatLatency(v))
 	}
 	return ""

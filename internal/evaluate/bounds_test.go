@@ -9,6 +9,7 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/scenario"
+	"github.com/braggdev/bragg/internal/stat"
 )
 
 // TestNoFalsePass: a latency of which only a lower bound is known meets no threshold of less, however low the bound is.
@@ -48,6 +49,17 @@ func TestNoFalsePass(t *testing.T) {
 		"a quarter failed": {nil, func(iv *interval.Interval) {
 			iv.Directions[interval.Read].Errors = map[string]uint64{"EIO": 35}
 		}, map[string]string{"p99 < 50": undecided, "p99 < 5": missed, "median < 50": met}, []string{"p95", "p99", "p999", "mean", "max"}, ""},
+		// They hung for 5 s and failed then: no percentile that falls among them is less.
+		"a quarter failed after 5 s": {nil, func(iv *interval.Interval) {
+			iv.Directions[interval.Read].Errors = map[string]uint64{"EIO": 35}
+			iv.Directions[interval.Read].Failed = &stat.Histogram{}
+			iv.Directions[interval.Read].Failed.RecordN(5e9, 35)
+		}, map[string]string{"p99 < 50": missed, "p99 > 4900": met, "max < 4900": missed, "mean < 50": missed, "p99 > 6000": undecided, "median < 50": met},
+			[]string{"p95", "p99", "p999", "mean", "max"}, ""},
+		"hung at the end": {nil, func(iv *interval.Interval) {
+			iv.Waiting = &stat.Histogram{}
+			iv.Waiting.Record(3e9)
+		}, map[string]string{"max < 2000": missed, "max > 2000": met, "max < 4000": undecided, "p99 < 50": met}, []string{"mean", "max"}, ""},
 		"two in a thousand failed": {nil, func(iv *interval.Interval) {
 			if iv.Sequence%5 == 0 {
 				iv.Directions[interval.Write].Errors = map[string]uint64{"EIO": 1}
@@ -281,6 +293,50 @@ func TestLoadsThatEndWithoutAWord(t *testing.T) {
 	}
 	if c := checked(t, "max < 100", r, nil, seconds("OLTP", "g-0001", func(iv *interval.Interval) { iv.Final = false })); c.Passed || c.Reason == "" {
 		t.Errorf("not known how many: %+v", c)
+	}
+}
+
+// TestHangsAtTheEndOfAResult: operations that began within a result and had not completed at its end took at least as long as they
+// had waited by then, in the window in which they began.
+func TestHangsAtTheEndOfAResult(t *testing.T) {
+	events := []interval.Event{
+		{AtNanos: 0, Kind: interval.EventPhaseStarted, Phase: "run"},
+		{AtNanos: 10e9, Kind: interval.EventStepStarted, Phase: "run", Step: "nodes.PowerOff", Label: "cut", StepID: 1},
+		{AtNanos: 10.1e9, Kind: interval.EventStepEnded, Phase: "run", Step: "nodes.PowerOff", Label: "cut", StepID: 1},
+		{AtNanos: 20e9, Kind: interval.EventPhaseEnded, Phase: "run"},
+	}
+	for name, c := range map[string]struct {
+		age, last int64 // of the operation in the last second; the load goes on after the result, or is lost
+		final     bool
+		window    string
+		want      bool
+	}{
+		"hung since the last second":  {0.9e9, 25, true, "after cut", false},
+		"the other window":            {0.9e9, 25, true, "before cut", true},
+		"hung over the step":          {12e9, 25, true, "before cut", false},
+		"began before the step":       {12e9, 25, true, "after cut", true},
+		"lost":                        {0.9e9, 19, false, "after cut", false},
+		"lost, hung over the step":    {12e9, 19, false, "before cut", false},
+		"completed before the end":    {0, 25, true, "after cut", true},
+		"whole: hung over the step":   {12e9, 25, true, "", false},
+		"whole: completed in the end": {0, 25, true, "", true},
+	} {
+		var intervals []interval.Interval
+		for s := range c.last + 1 {
+			iv := second("g-0001", int(s), 100, 10*time.Millisecond)
+			iv.Final = c.final && s == c.last
+			if s == 19 && c.age > 0 || s == 18 {
+				iv.InFlight, iv.Waiting = 1, &stat.Histogram{}
+				iv.Waiting.Record(uint64(max(c.age, 500e6)))
+			}
+			intervals = append(intervals, iv)
+		}
+		r := scenario.Result{Name: "latency", Type: "latency", Source: scenario.FromWorkload, Workload: "OLTP", Aggregate: "mean",
+			Expect: []scenario.Threshold{{Statistic: "max", Operator: "<", Value: 0.7e9, Text: "max < 700 ms", Window: c.window}}}
+		check := evaluated(t, record(t, events, intervals, nil), r).Results[0].Checks[0]
+		if check.Passed != c.want {
+			t.Errorf("%s: %+v, want passed: %t", name, check, c.want)
+		}
 	}
 }
 

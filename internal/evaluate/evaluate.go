@@ -220,6 +220,11 @@ func (ev *evaluator) readIntervals(ctx context.Context) error {
 		g.Close()
 	}
 	addLost(ev.digest, ev.shown)
+	for _, r := range ev.shown {
+		if r.latency != nil {
+			r.latency.Close()
+		}
+	}
 	return nil
 }
 
@@ -235,7 +240,7 @@ func addLost(d *digest.Digest, results []*shown) {
 				continue
 			}
 			if keep, _ := choose(r.Result); keep(s.Workload, s.Group, s.Prefill) && r.extent.At(s.LastNanos-1) {
-				r.latency.Lost(s.VM, s.LastNanos-1, max(1, s.BacklogEnd+s.InFlightEnd))
+				r.latency.Lost(analysis.Stream{Workload: s.Workload, VM: s.VM}, s.LastNanos-1, max(1, s.BacklogEnd+s.InFlightEnd))
 			}
 		}
 	}

@@ -16,12 +16,13 @@ const namesMax = 100_000
 // Decoder reads lines that AppendJSON wrote and, more slowly, any equivalent JSON. It reuses memory: histograms, maps, gaps
 // and gauges of an Interval are valid until the next call; names may be kept.
 type Decoder struct {
-	service, response [OperationsMax]stat.Histogram
-	names             map[string]string
-	devices           map[string]DeviceTraffic
-	gauges            []float64
-	gaps              Gaps
-	r                 reader
+	service, response, failed [OperationsMax]stat.Histogram
+	waiting                   stat.Histogram
+	names                     map[string]string
+	devices                   map[string]DeviceTraffic
+	gauges                    []float64
+	gaps                      Gaps
+	r                         reader
 }
 
 // Line reads one line.
@@ -86,6 +87,9 @@ func (d *Decoder) own() Interval {
 	if r.Optional(`,"gaps_ns":[`) {
 		iv.Gaps = d.readGaps()
 	}
+	if r.Optional(`,"waiting":`) {
+		iv.Waiting = d.histogram(&d.waiting)
+	}
 	if r.Optional(`,"devices":{`) {
 		iv.Devices = d.deviceTraffic()
 	}
@@ -134,6 +138,9 @@ func (d *Decoder) traffic(i int, t *Traffic) {
 	}
 	if r.named(`"response":`) {
 		t.Response = d.histogram(&d.response[i])
+	}
+	if r.named(`"failed":`) {
+		t.Failed = d.histogram(&d.failed[i])
 	}
 	r.Literal("}")
 }

@@ -44,6 +44,9 @@ func AppendJSON(dst []byte, iv *Interval) []byte {
 	if len(iv.Gaps) > 0 {
 		dst = appendGaps(append(dst, `,"gaps_ns":`...), iv.Gaps)
 	}
+	if iv.Waiting != nil {
+		dst = iv.Waiting.AppendJSON(append(dst, `,"waiting":`...))
+	}
 	if len(iv.Devices) > 0 {
 		dst = appendDevices(append(dst, `,"devices":`...), iv.Devices)
 	}
@@ -110,6 +113,10 @@ func appendTraffic(dst []byte, t *Traffic) []byte {
 	if t.Response != nil {
 		o.member(`"response":`)
 		o.dst = t.Response.AppendJSON(o.dst)
+	}
+	if t.Failed != nil {
+		o.member(`"failed":`)
+		o.dst = t.Failed.AppendJSON(o.dst)
 	}
 	return append(o.dst, '}')
 }

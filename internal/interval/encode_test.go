@@ -27,7 +27,7 @@ func drawTraffic(t *rapid.T) interval.Traffic {
 	return interval.Traffic{
 		Operations: rapid.Uint64().Draw(t, "ops"), Bytes: rapid.Uint64().Draw(t, "bytes"),
 		Errors:  rapid.MapOfN(rapid.String(), rapid.Uint64(), 0, 3).Draw(t, "errors"),
-		Service: drawHistogram(t), Response: drawHistogram(t),
+		Service: drawHistogram(t), Response: drawHistogram(t), Failed: drawHistogram(t),
 	}
 }
 
@@ -46,7 +46,7 @@ func drawInterval(t *rapid.T) interval.Interval {
 		},
 		Progress: interval.Progress{Gaps: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) interval.Gap {
 			return interval.Gap{FromNanos: rapid.Int64().Draw(t, "from"), ToNanos: rapid.Int64().Draw(t, "to")}
-		}), 0, 3).Draw(t, "gaps")},
+		}), 0, 3).Draw(t, "gaps"), Waiting: drawHistogram(t)},
 		Devices: rapid.MapOfN(rapid.String(), rapid.Custom(func(t *rapid.T) interval.DeviceTraffic {
 			var d interval.DeviceTraffic
 			for i := range d {

@@ -107,7 +107,7 @@ type Interval struct {
 	Directions Traffics `json:"dirs"` // the Engine of the load names them
 
 	// Due counts operations whose intended start lies in this interval; NotIssued those due and dropped, never issued.
-	// Backlog is how many were due and not yet issued at the end. All are 0 for a closed loop.
+	// Backlog is how many were due and not yet issued at the end; if Final is set, they never were. All are 0 for a closed loop.
 	Due       uint64 `json:"due,omitempty"`
 	NotIssued uint64 `json:"not_issued,omitempty"`
 	Backlog   uint64 `json:"backlog,omitempty"`
@@ -148,6 +148,17 @@ type Traffic struct {
 	// closed loop both are the same, and Response is nil.
 	Service  *stat.Histogram `json:"service,omitempty"`
 	Response *stat.Histogram `json:"response,omitempty"`
+	// Failed counts nanoseconds from the intended start of failed operations to their failure. Of those of Errors that it does
+	// not contain, the time is unknown.
+	Failed *stat.Histogram `json:"failed,omitempty"`
+}
+
+// NeverIssued returns the number of operations that were due and are known to never have been issued.
+func (iv *Interval) NeverIssued() uint64 {
+	if iv.Final {
+		return iv.NotIssued + iv.Backlog
+	}
+	return iv.NotIssued
 }
 
 // ErrorCount returns the number of failed operations.
@@ -178,6 +189,10 @@ func (t *Traffic) Add(o *Traffic) {
 	if o.Service != nil {
 		t.Service = t.Service.CloneOrNew()
 		t.Service.Merge(o.Service)
+	}
+	if o.Failed != nil {
+		t.Failed = t.Failed.CloneOrNew()
+		t.Failed.Merge(o.Failed)
 	}
 	t.Operations += o.Operations
 	t.Bytes += o.Bytes

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/braggdev/bragg/internal/stat"
 )
 
 // Progress shows when operations of one Interval completed, beside how many did.
@@ -12,7 +14,13 @@ type Progress struct {
 	// Gaps are the stretches without a completed operation, those of all threads of the load together. Nil if the generator does
 	// not see completions one by one.
 	Gaps Gaps `json:"gaps_ns,omitempty"`
+	// Waiting counts nanoseconds since the intended start of the operations in flight at the end of the interval, of those that
+	// have waited for WaitingMin and longer. If the interval is Final, they never completed.
+	Waiting *stat.Histogram `json:"waiting,omitempty"`
 }
+
+// WaitingMin is the shortest wait of an operation in flight that is recorded.
+const WaitingMin = 100 * time.Millisecond
 
 // Gap is a stretch without a completed operation, in nanoseconds from the start of its Interval.
 type Gap struct{ FromNanos, ToNanos int64 }

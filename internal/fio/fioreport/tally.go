@@ -47,7 +47,7 @@ func (t *Tally) Add(iv *interval.Interval, from int64) {
 		t.samples = coarsen(t.samples, 2*resolution(t.samples, t.Period))
 	}
 	t.Due += iv.Due
-	t.Never += iv.NotIssued
+	t.Never += iv.NeverIssued()
 	t.backlogMax = max(t.backlogMax, iv.Backlog)
 	t.Stalled += iv.StalledNanos
 	t.strain.count(iv)

@@ -130,7 +130,7 @@ func (p *streamed) add(clone int, iv *interval.Interval) {
 		p.traffic[d].Add(&iv.Directions[d])
 	}
 	p.due += iv.Due
-	p.never += iv.NotIssued
+	p.never += iv.NeverIssued()
 	p.cpu += iv.CPUNanos
 	p.backlogOf[clone], p.inFlightOf[clone] = iv.Backlog, iv.InFlight
 	p.stalledOf[clone] += uint64(iv.StalledNanos)

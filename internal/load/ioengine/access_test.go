@@ -3,13 +3,18 @@
 package ioengine_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/braggdev/bragg/internal/analysis"
+	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/ioengine"
 	"github.com/braggdev/bragg/internal/load/loadtest"
@@ -189,10 +194,91 @@ func TestHangingDevice(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "hang") {
 			t.Errorf("%s: %v, want an error that says that operations hang", options, err)
 		}
-		loadtest.CheckIntervals(t, w, log.Intervals())
+		all := log.Intervals()
+		loadtest.CheckIntervals(t, w, all)
+		last := all[len(all)-1]
+		if h := last.Waiting; h == nil || h.Count() != last.InFlight || h.Count() == 0 || time.Duration(h.Max()) < 400*time.Millisecond {
+			t.Errorf("%s: %d operations hang, of which some wait: %v", options, last.InFlight, h)
+		}
 		if err := instance.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// completions has when operations of all jobs completed.
+type completions struct {
+	mu  sync.Mutex
+	all []int64
+}
+
+func (c *completions) Begin(int64) {}
+
+func (c *completions) Completed(batch []ioengine.Completed) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range batch {
+		c.all = append(c.all, batch[i].Completed)
+	}
+}
+
+// TestStallIsMeasured: while a file system is frozen, no write completes. The gaps of the intervals, joined over jobs and seconds, are those
+// between the completions.
+func TestStallIsMeasured(t *testing.T) {
+	dir := freezable(t)
+	var config strings.Builder
+	for i, options := range []string{"ioengine=libaio iodepth=4 direct=1", "ioengine=psync direct=1", "ioengine=psync", "ioengine=psync direct=1 rate_iops=500"} {
+		fmt.Fprintf(&config, "[job%d]\nfilename=/dev/sdb\nrw=randwrite\nbs=4k\nsize=8m\ntime_based\n%s\n", i, strings.ReplaceAll(options, " ", "\n"))
+	}
+	w := load.Workload{Name: "stall", ConfigName: "stall.fio", Generator: "native", Config: config.String(), Runtime: 2500 * time.Millisecond}
+	path := filepath.Join(dir, "disk")
+	if err := os.WriteFile(path, make([]byte, 8*mib), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.Devices = []load.Device{{Name: "/dev/sdb", Path: path, SizeBytes: 8 * mib}}
+	run := prepared(t, w)
+	seen := &completions{}
+	run.Observe(func(string, int) ioengine.Observer { return seen })
+	var stalls analysis.Stalls
+	var frozen time.Duration
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		time.Sleep(600 * time.Millisecond)
+		command(t, "fsfreeze", "--freeze", dir)
+		begun := time.Now()
+		time.Sleep(800 * time.Millisecond)
+		frozen = time.Since(begun)
+		command(t, "fsfreeze", "--unfreeze", dir)
+	}()
+	var from, to int64
+	var waited uint64
+	err := run.Run(t.Context(), load.SinkFunc(func(iv interval.Interval) {
+		stalls.Add(&iv)
+		if from == 0 {
+			from = iv.StartNanos
+		}
+		to = iv.EndNanos()
+		if iv.Waiting != nil {
+			waited = max(waited, iv.Waiting.Max())
+		}
+	}))
+	<-done
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(seen.all)
+	var want int64
+	before := from
+	for _, at := range append(seen.all, to) {
+		want, before = max(want, at-before), at
+	}
+	got := stalls.Of("", func(string, string, bool) bool { return true }).In(from, to)
+	if got.LongestNanos != want || time.Duration(want) < frozen {
+		t.Errorf("the longest stall is %d ns, that of the completions %d; frozen for %s", got.LongestNanos, want, frozen)
+	}
+	if waited < uint64(interval.WaitingMin) {
+		t.Errorf("at the end of the second, operations had waited for %d ns at most", waited)
 	}
 }
 

@@ -62,6 +62,9 @@ func TestMappedFileIsCut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if sum.Failed == nil || sum.Failed.Count() != sum.Errors["short-read"] {
+		t.Errorf("the times of failed operations are %v, errors %v", sum.Failed, sum.Errors)
+	}
 	if sum.Errors["short-read"] == 0 || sum.Operations == 0 {
 		t.Errorf("%d operations, errors %v; want some of both", sum.Operations, sum.Errors)
 	}

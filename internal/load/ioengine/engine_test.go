@@ -102,6 +102,14 @@ func TestOpenLoopAccounts(t *testing.T) {
 	if sum.NotIssued == 0 || done+sum.NotIssued != sum.Due || sum.Due != 6_000_000 {
 		t.Errorf("overload: %d due, %d done, %d not issued", sum.Due, done, sum.NotIssued)
 	}
+	// It is a backlog and not dropped.
+	var log loadtest.Log
+	if err := loadtest.Drive(t.Context(), ioengine.New(), w, &log); err != nil {
+		t.Fatal(err)
+	}
+	if all := log.Intervals(); all[len(all)-1].Backlog == 0 || all[len(all)-1].NotIssued != 0 {
+		t.Errorf("overload: the last interval has %d waiting and %d dropped", all[len(all)-1].Backlog, all[len(all)-1].NotIssued)
+	}
 }
 
 // A size-bound job with a rate ends with its size, and was never due for more.

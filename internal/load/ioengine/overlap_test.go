@@ -45,7 +45,7 @@ func TestOverlapsAreSerialized(t *testing.T) {
 		var sum interval.Interval
 		err := run.Run(t.Context(), load.SinkFunc(func(iv interval.Interval) {
 			sum.Due += iv.Due
-			sum.NotIssued += iv.NotIssued
+			sum.NotIssued += iv.NeverIssued()
 			for d := range iv.Directions {
 				sum.Directions[d].Add(&iv.Directions[d])
 			}

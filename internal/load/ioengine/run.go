@@ -45,3 +45,7 @@ func (g Generator) PrepareJobs(ctx context.Context, w load.Workload, jobs []fioj
 	in, err := g.prepareJobs(w, jobs)
 	return Run{in}, err
 }
+
+// TellErrors calls say for errors after which a job with error_dump continues, on the thread that drives the load. It
+// must be called before Run.
+func (r Run) TellErrors(say func(error)) { r.shared.say = say }

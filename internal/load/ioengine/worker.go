@@ -45,6 +45,7 @@ type worker struct {
 	observed    observed
 	submissions backend.SubmissionTimer // nil: not measured
 	chain       *backend.Chain          // nil: operations are done one by one
+	chainBegan  int64                   // when it was last entered
 }
 
 // equipment is what a worker is built with.
@@ -91,6 +92,8 @@ type shared struct {
 }
 
 const (
+	// toldMax bounds how many errors of one worker are reported.
+	toldMax = 1000
 	// waitMaxNanos bounds how long a worker sleeps before it looks whether it shall stop.
 	waitMaxNanos = int64(20 * time.Millisecond)
 	// restAfterErrors keeps a job whose operations all fail at once from taking a whole CPU.
@@ -324,17 +327,17 @@ func (w *worker) failed(l *lane, s *backend.Slot, result int32, now int64) error
 	if l.ramping() {
 		l.ramp.Add(s.Size, now)
 	}
-	w.Record.Fail(s.Direction, class)
+	w.Record.Fail(s.Direction, class, now-s.Intended)
 	if w.account.FirstError == 0 {
 		w.account.FirstError = class
 	}
 	d := w.shared.devices[s.Device]
 	if !l.Job.Tolerates(interval.Direction(s.Direction)) && !l.Job.Ignores(s.Direction, class) {
-		return operationError(s, d.Name, d.Path, result)
+		return s.Failure(d.Name, d.Path, result)
 	}
 	if w.shared.say != nil && l.Job.Fio.Control.ErrorDump && w.told < toldMax {
 		w.told++
-		w.shared.say(operationError(s, d.Name, d.Path, result))
+		w.shared.say(s.Failure(d.Name, d.Path, result))
 	}
 	l.failures++
 	if l.failures >= 2*l.Job.Depth {
@@ -383,7 +386,7 @@ func (w *worker) countMismatches() {
 		return
 	}
 	for ; w.report.Wrong > 0; w.report.Wrong-- {
-		w.Record.Fail(uint8(interval.Read), verifying.ErrnoMismatch)
+		w.Record.Mismatch(uint8(interval.Read), verifying.ErrnoMismatch)
 		if w.account.FirstError == 0 {
 			w.account.FirstError = verifying.ErrnoMismatch
 		}

@@ -38,6 +38,7 @@ func (w *worker) exchangeChain(wake, now int64) int {
 		end = l.end
 	}
 	wait := min(max(wake-now, 0), waitMaxNanos)
+	w.chainBegan = now
 	w.mu.Unlock()
 	if c.Left == 0 {
 		thread.Pause(wait)

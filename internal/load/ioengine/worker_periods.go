@@ -58,6 +58,17 @@ func (w *worker) closePeriods(now int64) {
 // period is what of a period that ends at some moment is not in its recorder.
 func (w *worker) period(end int64) measuring.Period {
 	p := measuring.Period{End: end, InFlight: w.flying()}
+	switch {
+	case w.inFlight == 0:
+	case w.chain != nil: // the times of its slots belong to it until it is done
+		p.Wait(end, w.chainBegan+backend.ChainNanosMax)
+	default:
+		for i := range w.slots {
+			if s := &w.slots[i]; s.Busy {
+				p.Wait(end, s.Intended)
+			}
+		}
+	}
 	for i := range w.lanes {
 		if w.begun {
 			l := &w.lanes[i]

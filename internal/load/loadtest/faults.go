@@ -202,6 +202,8 @@ func (s suite) testFault(t *testing.T, path, options, class string) {
 			t.Errorf("%s with continue_on_error=all: %v, %d operations, errors %v", class, err, total.Operations, total.Errors)
 		case tolerate == "all" && total.Operations+total.ErrorCount() != DeviceBytes/(64<<10):
 			t.Errorf("%s: %d operations and %d errors, want %d together", class, total.Operations, total.ErrorCount(), DeviceBytes/(64<<10))
+		case tolerate == "all" && total.Failed != nil && total.Failed.Count() != total.ErrorCount():
+			t.Errorf("%s: the times of %d of %d failed operations are known", class, total.Failed.Count(), total.ErrorCount())
 		}
 	}
 }

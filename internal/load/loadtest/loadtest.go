@@ -140,7 +140,7 @@ func Add(all []interval.Interval) Sum {
 			s.Directions[d].Add(&iv.Directions[d])
 		}
 		s.Due += iv.Due
-		s.NotIssued += iv.NotIssued
+		s.NotIssued += iv.NeverIssued()
 		s.StalledNanos += iv.StalledNanos
 		s.CPUNanos += iv.CPUNanos
 		s.LengthNanos += iv.LengthNanos

@@ -88,8 +88,15 @@ func workloads(run *Run, p *plan.Plan) []Workload {
 			t := &l.Directions[dir]
 			name := l.Engine().Operation(dir)
 			unfinished := l.Unfinished(dir)
-			w.addLatency(name, "service", t.Service, unfinished)
-			w.addLatency(name, "response", t.Response, unfinished)
+			add := func(kind string, h *stat.Histogram) {
+				if h == nil || h.Count() == 0 {
+					return
+				}
+				s := analysis.OperationStats(h, unfinished, t.Failed)
+				w.Latency = append(w.Latency, Latency{Direction: name, Kind: kind, Count: s.Count, Distribution: s.Distribution})
+			}
+			add("service", t.Service)
+			add("response", t.Response)
 		}
 		list = append(list, w)
 	}
@@ -121,14 +128,6 @@ func (w *Workload) CoresText() string {
 
 func (w *Workload) CoresBeyond() bool {
 	return w.CPUCoresMax > 0 && float64(w.CPUCores) > float64(w.CPUCoresMax)
-}
-
-func (w *Workload) addLatency(direction, kind string, h *stat.Histogram, unfinished uint64) {
-	if h == nil || h.Count() == 0 {
-		return
-	}
-	s := analysis.OperationStats(h, unfinished)
-	w.Latency = append(w.Latency, Latency{Direction: direction, Kind: kind, Count: s.Count, Distribution: s.Distribution})
 }
 
 // EngineText names the engines that drove it.

@@ -12,9 +12,9 @@ package backend
 // P back and continues.
 const (
 	ChainMax = 16
-	// chainNanosMax is how long a chain lasts before its worker records what was done. The calls of one chain are as many
+	// ChainNanosMax is how long a chain lasts before its worker records what was done. The calls of one chain are as many
 	// as fit, measured by the chain before.
-	chainNanosMax = int64(500_000)
+	ChainNanosMax = int64(500_000)
 	// chainRestNanos is how long chains go on before the scheduler may choose again. The monitor of the scheduler notes a
 	// goroutine that was not chosen for 10 ms, takes its place, and then looks every 20 µs for a while; each look takes a
 	// CPU from a worker, and where that one held the lock of a file, the other writers of the file go to sleep.

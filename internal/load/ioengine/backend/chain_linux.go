@@ -81,10 +81,10 @@ func (c *chainCall) prepare(s *Slot) {
 	c.number, c.args = vectored, [6]uintptr{fd, uintptr(unsafe.Pointer(&c.vector)), 1, offset, 0, uintptr(flags)}
 }
 
-// Run does calls until all are done, one has failed, it has lasted chainNanosMax, or the end on the run's axis is reached.
+// Run does calls until all are done, one has failed, it has lasted ChainNanosMax, or the end on the run's axis is reached.
 func (c *Chain) Run(done []Completion, end int64) int {
 	begun := nanotime()
-	limit := begun + chainNanosMax
+	limit := begun + ChainNanosMax
 	if end != Never {
 		limit = min(limit, end-c.shift)
 	}
@@ -104,9 +104,9 @@ func (c *Chain) Run(done []Completion, end int64) int {
 		}
 	}
 	switch lasted := c.calls[n-1].ended - begun; {
-	case n < c.Left && !c.calls[n-1].failed() || lasted > chainNanosMax:
+	case n < c.Left && !c.calls[n-1].failed() || lasted > ChainNanosMax:
 		c.Length = max(1, n/2)
-	case lasted < chainNanosMax/2:
+	case lasted < ChainNanosMax/2:
 		c.Length = min(2*c.Length, len(c.slots))
 	}
 	c.Left = copy(c.which[:], c.which[n:c.Left])

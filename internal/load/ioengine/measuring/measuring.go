@@ -13,6 +13,7 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/ioengine/thread"
+	"github.com/braggdev/bragg/internal/stat"
 )
 
 // collector turns what the workers recorded into intervals. Periods end at multiples of the interval length on the
@@ -157,6 +158,7 @@ func (t *collector) release() {
 // collect takes from all workers what they recorded up to the boundary.
 func (t *collector) collect(boundary int64) {
 	var due, issued, dropped uint64
+	var waiting *stat.Histogram
 	inFlight := 0
 	for i, w := range t.sources {
 		var last Period
@@ -169,13 +171,16 @@ func (t *collector) collect(boundary int64) {
 		}
 		due, issued, inFlight = due+last.Due, issued+last.Issued, inFlight+last.InFlight
 		dropped += last.Dropped
+		if last.Waiting != nil {
+			waiting = mergeInto(waiting, last.Waiting)
+		}
 	}
 	t.now.Due += SaturatingSub(due, t.due)
 	t.due = max(t.due, due)
 	t.backlog = SaturatingSub(due, issued)
 	t.now.NotIssued += SaturatingSub(dropped, t.dropped)
 	t.dropped = max(t.dropped, dropped)
-	t.now.InFlight = uint64(inFlight)
+	t.now.InFlight, t.now.Waiting = uint64(inFlight), waiting
 }
 
 // deliver closes the collected interval at end and begins the next one there, unless it is a short first piece.
@@ -194,7 +199,7 @@ func (t *collector) deliver(end int64) {
 func (t *collector) final(end int64) {
 	t.collect(end)
 	t.close(max(end, t.now.StartNanos))
-	t.now.NotIssued, t.now.InFlight, t.now.Final = t.now.NotIssued+t.backlog, 0, true
+	t.now.Backlog, t.now.Final = t.backlog, true
 	t.sink.Interval(t.now)
 }
 

@@ -21,6 +21,7 @@ type dirRecord struct {
 	response          stat.Histogram
 	open              bool     // response is recorded
 	errors            []uint64 // by error class; nil until the first error
+	failed            *stat.Histogram
 }
 
 // NewRecorder makes room for every latency in the directions that are active.
@@ -55,8 +56,18 @@ func (r *Recorder) Complete(s *backend.Slot, now int64) {
 	c.ServiceNanos += service
 }
 
-// Fail records one failed operation.
-func (r *Recorder) Fail(direction uint8, class int) {
+// Fail records one failed operation, after took since its intended start.
+func (r *Recorder) Fail(direction uint8, class int, took int64) {
+	r.Mismatch(direction, class)
+	d := &r.dirs[direction]
+	if d.failed == nil {
+		d.failed = &stat.Histogram{}
+	}
+	d.failed.Record(uint64(max(0, took)))
+}
+
+// Mismatch records one operation as failed that completed before, and was found to be wrong.
+func (r *Recorder) Mismatch(direction uint8, class int) {
 	r.used = true
 	d := &r.dirs[direction]
 	if d.errors == nil {
@@ -82,6 +93,9 @@ func (r *Recorder) AddTo(iv *interval.Interval, names []string) {
 		}
 		if d.open && d.response.Count() > 0 {
 			into.Response = mergeInto(into.Response, &d.response)
+		}
+		if d.failed != nil && d.failed.Count() > 0 {
+			into.Failed = mergeInto(into.Failed, d.failed)
 		}
 		for class, n := range d.errors {
 			if n == 0 {

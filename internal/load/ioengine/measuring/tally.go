@@ -1,5 +1,11 @@
 package measuring
 
+import (
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load/ioengine/backend"
+	"github.com/braggdev/bragg/internal/stat"
+)
+
 // Tally has the records of one worker, by period.
 type Tally struct {
 	Record    *Recorder
@@ -65,6 +71,19 @@ type Period struct {
 	Due, Issued uint64    // since the start; what was dropped counts as issued
 	Dropped     uint64
 	InFlight    int
+	// Waiting has the ages of operations in flight, of interval.WaitingMin and older; nil without any.
+	Waiting *stat.Histogram
+}
+
+// Wait notes an operation that was in flight at the end of the period; since is its intended start.
+func (p *Period) Wait(end, since int64) {
+	if since == backend.Never || end-since < int64(interval.WaitingMin) {
+		return
+	}
+	if p.Waiting == nil {
+		p.Waiting = &stat.Histogram{}
+	}
+	p.Waiting.Record(uint64(end - since))
 }
 
 func SaturatingSub(a, b uint64) uint64 { return a - min(a, b) }

@@ -1,24 +1,16 @@
-package ioengine
+package backend
 
 import (
 	"fmt"
 	"syscall"
 
 	"github.com/braggdev/bragg/internal/diag"
-	"github.com/braggdev/bragg/internal/load/ioengine/backend"
 )
 
-// toldMax bounds how many errors of one worker are reported.
-const toldMax = 1000
-
-// TellErrors calls say for errors after which a job with error_dump continues, on the thread that drives the load. It
-// must be called before Run.
-func (r Run) TellErrors(say func(error)) { r.shared.say = say }
-
-// operationError says which operation failed. It ends the workload unless continue_on_error holds for it.
-func operationError(s *backend.Slot, name, path string, result int32) error {
+// Failure says which operation failed, on a device with a name and a path.
+func (s *Slot) Failure(name, path string, result int32) error {
 	verb := [...]string{"read", "write", "trim"}[s.Direction]
-	if s.Kind >= backend.OpSync {
+	if s.Kind >= OpSync {
 		verb = "sync"
 	}
 	var cause error
@@ -28,7 +20,7 @@ func operationError(s *backend.Slot, name, path string, result int32) error {
 		cause = fmt.Errorf("only %d bytes were transferred", result)
 	}
 	message := fmt.Sprintf("%s %d bytes at offset %d of device %q", verb, s.Size, s.Offset, name)
-	if s.Kind >= backend.OpSync {
+	if s.Kind >= OpSync {
 		message = fmt.Sprintf("sync device %q", name)
 	}
 	if path != name {
