@@ -10,6 +10,7 @@
 //	bounds.go   values that are known only in part, and why
 //	check.go    report metrics and thresholds
 //	impact.go   costs of events
+//	staircase.go  throughput and response time against workers
 //	gauge.go    gauges of loads; engines.go the engines that drove them
 //	samples.go  readings of nodes and VMs as samples, for recorders too
 //
@@ -70,6 +71,8 @@ type evaluator struct {
 	nodes     nodeRecord
 	vms       vmRecord
 	gauges    gaugeRecord // of the run phase
+	// staircases are the loads that the run starts on more and more VMs.
+	staircases []*staircase
 	shown     []*shown
 	caveats   []string
 }
@@ -90,6 +93,7 @@ func Run(ctx context.Context, in Input) (result.Summary, error) {
 		s.Durations.Recoveries = ev.recover.List(ev.grid, ev.windows)
 	}
 	s.Impacts = complete(ev.impacts.List(ev.grid), &ev.manifest)
+	s.Scaling = ev.scaling()
 	ev.setEngines(s.Loads)
 	for _, r := range ev.shown {
 		if err := ctx.Err(); err != nil {
@@ -186,6 +190,7 @@ func (ev *evaluator) recordedUntil() (int64, error) {
 
 // prepare sets up the collectors for the pass over intervals.
 func (ev *evaluator) prepare() {
+	ev.staircases = newStaircases(ev.timeline, ev.plan, ev.manifest.Engines)
 	ev.grid = ev.newGrid(ev.phase, analysis.Extent{ev.phase})
 	for _, r := range ev.in.Scenario.Results {
 		ev.shown = append(ev.shown, ev.newShown(r))
@@ -207,6 +212,9 @@ func (ev *evaluator) readIntervals(ctx context.Context) error {
 		ev.recover.Add(&iv)
 		ev.impacts.Add(&iv)
 		ev.gauges.add(&iv, ev.phase)
+		for _, c := range ev.staircases {
+			c.add(&iv)
+		}
 		for _, g := range grids {
 			g.Add(&iv)
 		}

@@ -37,6 +37,8 @@ type Summary struct {
 	Phases   []Window      `json:"phases"`
 	// Durations of operations; nil if the run had none.
 	Durations *Durations `json:"durations,omitempty"`
+	// Scaling is throughput against workers; nil if the run did not start the same load step by step.
+	Scaling *Scaling `json:"scaling,omitempty"`
 	// Impacts are the costs of the events of the run phase, in their order.
 	Impacts []Impact `json:"impacts,omitempty"`
 }
