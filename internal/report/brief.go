@@ -45,6 +45,10 @@ func (p *textPage) brief(d *document.Document) {
 	p.text("", fmt.Sprintf("%s, %s after %s on %s", d.Run, d.Ended, draw.Duration(d.DurationNanos), document.TargetLine(d)), p.Dim)
 	p.verdict(d)
 	p.answers(d)
+	if d.Scaling != nil {
+		p.line("")
+		p.text("", d.Scaling.Sentence, nil)
+	}
 	asked := slices.DeleteFunc(slices.Clone(d.Results), func(r document.Result) bool { return r.Unasked })
 	if len(asked) > 0 {
 		p.line("")

@@ -121,12 +121,12 @@ func TestDoubt(t *testing.T) {
 		{"flat", flat, nil, "More workers do not increase throughput: it is highest at 1"},
 		{"falling", points(1, 100, 2, 90, 3, 80, 4, 70, 5, 62, 6, 55), nil, "More workers do not increase throughput"},
 		{"an open loop has no such curve", aiImage, []Code{CodeMisfit, CodeNegative}, "Throughput has no peak"},
-		{"few points", mysql32[:5], []Code{CodeFewPoints}, "No answer: Measured: 5 different numbers of workers. A fit of three coefficients needs at least 6."},
-		{"few numbers", append(points(1, 1, 2, 2, 3, 3), points(1, 1, 2, 2, 3, 3)...), []Code{CodeFewPoints}, "No answer: Measured: 3 different"},
-		{"noise", points(1, 50, 2, 10, 3, 80, 4, 20, 5, 90, 6, 30, 7, 60), []Code{CodePoorFit}, "No answer: The law explains only"},
-		{"nothing", nil, []Code{CodeFewPoints}, "No answer: Measured: 0 different numbers"},
-		{"zeros", points(1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 6, 0), []Code{CodeNoThroughput}, "No answer: Every throughput is zero."},
-		{"a bad point", points(0, 1), []Code{CodeBadPoint}, "No answer: Point 1 has 0 workers"},
+		{"few points", mysql32[:5], []Code{CodeFewPoints}, "Where throughput stops growing is unknown: Measured: 5 different numbers of workers. A fit of three coefficients needs at least 6."},
+		{"few numbers", append(points(1, 1, 2, 2, 3, 3), points(1, 1, 2, 2, 3, 3)...), []Code{CodeFewPoints}, "Where throughput stops growing is unknown: Measured: 3 different"},
+		{"noise", points(1, 50, 2, 10, 3, 80, 4, 20, 5, 90, 6, 30, 7, 60), []Code{CodePoorFit}, "Where throughput stops growing is unknown: The law explains only"},
+		{"nothing", nil, []Code{CodeFewPoints}, "Where throughput stops growing is unknown: Measured: 0 different numbers"},
+		{"zeros", points(1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 6, 0), []Code{CodeNoThroughput}, "Where throughput stops growing is unknown: Every throughput is zero."},
+		{"a bad point", points(0, 1), []Code{CodeBadPoint}, "Where throughput stops growing is unknown: Point 1 has 0 workers"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a := Analyze(c.data)

@@ -54,7 +54,7 @@ func negative(c Coefficients, m Model) string {
 }
 
 func farPeak(n, most float64) string {
-	return fmt.Sprintf("The fit puts the peak at %s, more than %v times the %s measured: too far to be a result.", FormatWorkers(n), ReachMax, FormatWorkers(most))
+	return fmt.Sprintf("The fit puts the peak at %s workers, more than %v times the %s measured: too far to be a result.", FormatWorkers(n), ReachMax, FormatWorkers(most))
 }
 
 func misfit(r Row) string {
@@ -62,16 +62,16 @@ func misfit(r Row) string {
 	if r.Residual > 0 {
 		side = "below"
 	}
-	return fmt.Sprintf("At %s the fit is %s %s the measured throughput.", FormatWorkers(r.Workers),
+	return fmt.Sprintf("With %s workers the fit is %s %s the measured throughput.", FormatWorkers(r.Workers),
 		unit.FormatPercent(math.Abs(r.Residual)/r.Throughput), side)
 }
 
 func beyondData(n, most float64) string {
-	return fmt.Sprintf("The peak at %s is extrapolated: at most %s were measured.", FormatWorkers(n), FormatWorkers(most))
+	return fmt.Sprintf("The peak at %s workers is extrapolated: at most %s were measured.", FormatWorkers(n), FormatWorkers(most))
 }
 
 func farPrediction(n, most float64) string {
-	return fmt.Sprintf("No prediction for %s: at most %s were measured, and predictions end at %s.", FormatWorkers(n), FormatWorkers(most), FormatWorkers(ReachMax*most))
+	return fmt.Sprintf("No prediction for %s workers: at most %s were measured, and predictions end at %s.", FormatWorkers(n), FormatWorkers(most), FormatWorkers(ReachMax*most))
 }
 
 // FormatWorkers prints a number of workers: whole from ten on.
@@ -96,7 +96,7 @@ func (e Estimate) Span(format func(float64) string) string {
 // Sentence answers where throughput stops growing, in one sentence, or why that is not known.
 func (a *Analysis) Sentence(names Names) string {
 	if !a.Answered() {
-		return "No answer: " + a.Refused[0].Text
+		return "Where throughput stops growing is unknown: " + a.Refused[0].Text
 	}
 	f := a.Fit
 	_, most := a.WorkersMeasured()

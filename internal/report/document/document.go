@@ -59,6 +59,8 @@ type Document struct {
 	Measured []Measured `json:"measured"`
 	// Durations are the durations of operations and the recovery of nodes; null if the run had none.
 	Durations *result.Durations `json:"durations"`
+	// Scaling is throughput against workers; null if the run did not start the same load step by step.
+	Scaling *result.Scaling `json:"scaling"`
 	// Impacts are the costs of the events of the run phase.
 	Impacts []Impact `json:"impacts"`
 
@@ -154,7 +156,7 @@ func Build(run *Run) *Document {
 	}
 	d.Workloads = workloads(run, planned)
 	d.Measured = measured(d, s, planned)
-	d.Durations = s.Durations
+	d.Durations, d.Scaling = s.Durations, s.Scaling
 	d.Impacts = make([]Impact, 0, len(s.Impacts))
 	for i := range s.Impacts {
 		d.Impacts = append(d.Impacts, Impact{Sentence: impact.Sentence(&s.Impacts[i]) + ".", Impact: s.Impacts[i]})

@@ -26,10 +26,11 @@ type Chart struct {
 	To       float64     `json:"to"`
 	Expected *float64    `json:"expected,omitempty"`
 	Bands    []chartBand `json:"bands,omitempty"`
-	Full     float64     `json:"full,omitempty"`   // the value of 100 %, in the unit; 0 if unknown
-	Spread   bool        `json:"spread,omitempty"` // the lines are many VMs: lowest, median and highest are drawn first
-	Log      bool        `json:"log,omitempty"`    // a logarithmic axis at first
-	Lanes    bool        `json:"lanes,omitempty"`  // each line is one VM that completes I/O (1) or none (0)
+	Full     float64     `json:"full,omitempty"`    // the value of 100 %, in the unit; 0 if unknown
+	Spread   bool        `json:"spread,omitempty"`  // the lines are many VMs: lowest, median and highest are drawn first
+	Log      bool        `json:"log,omitempty"`     // a logarithmic axis at first
+	Against  string      `json:"against,omitempty"` // the axis is a number of these, and not time
+	Lanes    bool        `json:"lanes,omitempty"`   // each line is one VM that completes I/O (1) or none (0)
 	Tables   []chartAxis `json:"tables"`
 }
 
@@ -52,6 +53,8 @@ type ChartLine struct {
 	Kind      string      `json:"kind,omitempty"` // "service", "response"
 	Order     int         `json:"order"`          // in the legend
 	Statistic string      `json:"statistic,omitempty"`
+	Band      string      `json:"band,omitempty"` // "min", "median", "max" of an interval, in this order
+	Dots      bool        `json:"dots,omitempty"` // points without a line
 	Y         numbersJSON `json:"y"`
 }
 

@@ -29,7 +29,7 @@ var assets embed.FS
 
 var (
 	styleFiles  = []string{"uplot/uplot.min.css", "report.css", "report-figures.css"}
-	scriptFiles = []string{"sharp.js", "uplot/uplot.iife.min.js", "format.js", "marks.js", "chart.js", "lanes.js", "page.js"}
+	scriptFiles = []string{"sharp.js", "uplot/uplot.iife.min.js", "format.js", "marks.js", "chart.js", "lanes.js", "against.js", "page.js"}
 )
 
 // Shell is the input of the outermost template. A page is one file without references to others.
@@ -132,6 +132,8 @@ var templateFunctions = template.FuncMap{
 	"quantity":       anyQuantity,
 	"rfc3339":        func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 	"sentence":       document.Sentence,
+	"scalingTable":   document.ScalingTable,
+	"scalingText":    document.ScalingText,
 	"seriesLabel":    document.SeriesLabel,
 	"severity":       severityText,
 	"shownFindings":  document.ShownFindings,

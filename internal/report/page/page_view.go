@@ -34,6 +34,7 @@ type pageView struct {
 	MoreCosts   int
 	Lead        *figureView // the chart that answers first, without its table
 	Figures     []figureView
+	Scaling     []figureView // the first is the Lead
 	Durations   *figureView
 	Plan        planView
 }
@@ -88,6 +89,10 @@ func newPageView(run *document.Run) (*pageView, error) {
 	v.Costs, v.MoreCosts = document.CostsShown(d)
 	var data PageData
 	lead := d.Lead()
+	if figures, charts := newScalingFigures(d); len(figures) > 0 {
+		v.Lead, v.Scaling, lead = &figures[0], figures, -1
+		data.Charts = append(data.Charts, charts...)
+	}
 	for i := range d.Results {
 		f, c := newFigure(d, i)
 		v.Figures = append(v.Figures, f)

@@ -102,7 +102,7 @@ bragg.Chart = class {
   constructor(box, chart, marks) {
     this.box = box;
     this.chart = chart;
-    chart.marks = marks;
+    chart.marks = chart.against ? [] : marks;
     this.lines = chart.tables.flatMap(t => t.lines);
     this.data = bragg.joined(chart);
     if (chart.spread) bragg.addSpread(this);
@@ -127,6 +127,7 @@ bragg.Chart = class {
     options.width = width;
     options.height = this.height();
     if (this.chart.lanes) bragg.laneOptions(this.chart, options);
+    if (this.chart.against) bragg.againstOptions(this.chart, this.lines, options);
     options.hooks.setCursor = [u => this.point(u)];
     options.hooks.setSelect = [u => this.select(u)];
     // Two steps: the first scale comes from the window of the result, not from its points.
@@ -158,6 +159,7 @@ bragg.Chart = class {
   }
 
   setZoom(range) {
+    if (this.chart.against) return;
     this.u.setScale('x', range ? { min: range[0], max: range[1] } : { min: this.chart.from, max: this.chart.to });
     if (this.reset) this.reset.hidden = !range;
   }
@@ -233,7 +235,7 @@ bragg.Chart = class {
 
   fillTip(at, rows, marks) {
     const shown = rows.slice(0, 8).sort((a, b) => a.line.order - b.line.order);
-    const parts = [bragg.element('span', 'at', bragg.moment(at))];
+    const parts = [bragg.element('span', 'at', bragg.place(this.chart, at))];
     for (const mark of marks.slice(0, 6)) {
       const row = document.createElement('div');
       row.className = 'event';
@@ -244,7 +246,7 @@ bragg.Chart = class {
     for (const r of shown) {
       const row = document.createElement('div');
       row.append(bragg.element('span', '', r.line.name), bragg.element('span', '', bragg.quantity(r.value, this.chart.unit) +
-        (this.chart.full ? ` · ${bragg.quantity(r.value / this.chart.full * 100, '%')}` : '') + (r.own === at ? '' : ` at ${bragg.moment(r.own)}`)));
+        (this.chart.full ? ` · ${bragg.quantity(r.value / this.chart.full * 100, '%')}` : '') + (r.own === at ? '' : ` at ${bragg.place(this.chart, r.own)}`)));
       row.firstChild.style.color = bragg.color('--c' + r.line.color);
       parts.push(row);
     }
@@ -268,6 +270,7 @@ bragg.Chart = class {
     switch (e.key) {
       case 'ArrowLeft': move(at - width / 100); break;
       case 'ArrowRight': move(at + width / 100); break;
+      case this.chart.against && e.key: return;
       case '+': bragg.zoom([middle - 25 * step, middle + 25 * step]); break;
       case '-': case 'Escape': bragg.zoom(null); break;
       default: return;

@@ -1,0 +1,17 @@
+// Charts whose axis is not time: throughput and response time against workers.
+'use strict';
+
+// place is a position on the axis of a chart.
+bragg.place = function (chart, x) { return chart.against ? `${Math.round(x * 10) / 10} ${chart.against}` : bragg.moment(x); };
+
+// againstOptions turns the options of a chart over time into those of one against something else: no events, no common cursor and
+// zoom, and points without a line where they are single measurements.
+bragg.againstOptions = function (chart, lines, options) {
+  const { sync, ...cursor } = options.cursor;
+  options.cursor = { ...cursor, drag: { x: false, y: false, setScale: false } };
+  options.axes = options.axes.map((axis, i) => i ? axis : { ...axis, size: 28, label: chart.against, labelSize: 16, labelFont: axis.font,
+    incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000], values: (u, list) => list.map(v => v === null ? '' : String(v)) });
+  options.series = options.series.map((s, i) => i && lines[i - 1].dots
+    ? { ...s, paths: () => null, points: { show: true, size: 8, fill: s.stroke } } : s);
+  options.hooks = { drawClear: [], draw: [] };
+};
