@@ -93,7 +93,8 @@ func Run(ctx context.Context, in Input) (result.Summary, error) {
 		s.Durations.Recoveries = ev.recover.List(ev.grid, ev.windows)
 	}
 	s.Impacts = complete(ev.impacts.List(ev.grid), &ev.manifest)
-	s.Scaling = ev.scaling()
+	s.Scaling = scalingOf(ev)
+	s.Impacts = withoutSteps(s.Impacts, s.Scaling)
 	ev.setEngines(s.Loads)
 	for _, r := range ev.shown {
 		if err := ctx.Err(); err != nil {

@@ -164,8 +164,8 @@ func (s *stair) step() (result.ScalingStep, bool) {
 	return out, out.Workers > 0
 }
 
-// scaling analyzes the staircase with the most steps; nil if the run has none.
-func (ev *evaluator) scaling() *result.Scaling {
+// scalingOf analyzes the staircase with the most steps; nil if the run has none.
+func scalingOf(ev *evaluator) *result.Scaling {
 	var best *result.Scaling
 	different := stairsMin - 1
 	for _, c := range ev.staircases {
@@ -194,6 +194,17 @@ func (ev *evaluator) scaling() *result.Scaling {
 		fitScaling(best)
 	}
 	return best
+}
+
+// withoutSteps leaves out loads that are steps of a staircase: they are not neighbours of each other, and their effect is that of
+// more workers.
+func withoutSteps(impacts []result.Impact, s *result.Scaling) []result.Impact {
+	if s == nil {
+		return impacts
+	}
+	return slices.DeleteFunc(impacts, func(i result.Impact) bool {
+		return i.Kind == result.ImpactNeighbour && slices.Contains(s.Workloads, i.Event)
+	})
 }
 
 // fitScaling fits the steps.

@@ -89,9 +89,13 @@ func growing(t *testing.T, law scaling.Coefficients, steps int, loop interval.Lo
 
 func TestScaling(t *testing.T) {
 	law := scaling.Coefficients{Lambda: 1e5, Sigma: 0.05, Kappa: 0.01}
-	s := growing(t, law, 9, interval.LoopClosed).Scaling
+	run := growing(t, law, 9, interval.LoopClosed)
+	s := run.Scaling
 	if s == nil || len(s.Steps) != 9 || s.Fit == nil || !s.Answered {
 		t.Fatalf("scaling is %+v", s)
+	}
+	if len(run.Impacts) > 0 {
+		t.Errorf("steps have costs as neighbours: %+v", run.Impacts)
 	}
 	for i, step := range s.Steps {
 		if want := law.Throughput(float64(1 + 2*i)); step.Workers != 1+2*i || !within(float64(step.Throughput), want, 1e-3) {

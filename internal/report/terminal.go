@@ -88,7 +88,7 @@ func (p *textPage) document(d *document.Document) {
 	for i := range d.Results {
 		p.result(d, &d.Results[i])
 	}
-	p.scaling(d)
+	printScaling(p, d)
 	p.workloads(d)
 	p.impacts(d)
 	p.durations(d)

@@ -8,8 +8,8 @@ import (
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-// scaling prints throughput and response time against workers.
-func (p *textPage) scaling(d *document.Document) {
+// printScaling prints throughput and response time against workers.
+func printScaling(p *textPage, d *document.Document) {
 	s := d.Scaling
 	if s == nil {
 		return
