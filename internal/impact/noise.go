@@ -2,6 +2,8 @@ package impact
 
 import (
 	"math"
+
+	"github.com/braggdev/bragg/internal/stat"
 )
 
 const (
@@ -28,11 +30,12 @@ type noise struct {
 	drift                        float64 // beyond chance, between the halves of the baseline
 	worst                        map[int]float64
 	chance, floor                float64
+	quantiles                    map[float64]float64 // of Student's t, by probability
 }
 
 // newNoise estimates the variation of the known values of a baseline, for one of so many scores of which each may claim a dip.
 func newNoise(base []float64, scores int) *noise {
-	n := &noise{chance: chance / float64(max(scores, 1)), worst: map[int]float64{}}
+	n := &noise{chance: chance / float64(max(scores, 1)), worst: map[int]float64{}, quantiles: map[float64]float64{}}
 	for _, v := range base {
 		if !math.IsNaN(v) {
 			n.mean += v
@@ -103,7 +106,12 @@ func (n *noise) ofDifference(w int) float64 {
 // stretches that are looked at, or what the baseline did by itself.
 func (n *noise) limit(w, looked int) float64 {
 	stretches := math.Max(1, 2*float64(looked)/float64(w)) * float64(scalesOf(looked))
-	t := studentQuantile(n.chance/stretches, n.freedom)
+	p := n.chance / stretches
+	t, known := n.quantiles[p]
+	if !known {
+		t = stat.StudentQuantile(1-p, n.freedom)
+		n.quantiles[p] = t
+	}
 	return max(t*n.ofDifference(w), n.worst[w], n.floor) + n.drift
 }
 
@@ -121,35 +129,4 @@ func scalesOf(looked int) int {
 		}
 	}
 	return max(count, 1)
-}
-
-// studentQuantile returns the t that a variable of Student's distribution exceeds with probability p: algorithm 396 (Hill 1970), whose
-// relative error is below 1e-4 for the freedoms that matter.
-func studentQuantile(p, freedom float64) float64 {
-	p *= 2
-	n := freedom
-	switch {
-	case n < 1.5:
-		return 1 / math.Tan(p*math.Pi/2)
-	case math.Abs(n-2) < 0.05:
-		return math.Sqrt(2/(p*(2-p)) - 2)
-	}
-	a := 1 / (n - 0.5)
-	b := 48 / (a * a)
-	c := ((20700*a/b-98)*a-16)*a + 96.36
-	d := ((94.5/(b+c)-3)/b + 1) * math.Sqrt(a*math.Pi/2) * n
-	y := math.Pow(d*p, 2/n)
-	if y > 0.05+a {
-		x := -math.Sqrt2 * math.Erfinv(1-p)
-		y = x * x
-		if n < 5 {
-			c += 0.3 * (n - 4.5) * (x + 0.6)
-		}
-		c = (((0.05*d*x-5)*x-7)*x-2)*x + b + c
-		y = (((((0.4*y+6.3)*y+36)*y+94.5)/c-y-3)/b + 1) * x
-		y = math.Expm1(a * y * y)
-	} else {
-		y = ((1/(((n+6)/(n*y)-0.089*d-0.822)*(n+2)*3)+0.5/(n+4))*y-1)*(n+1)/(n+2) + 1/y
-	}
-	return math.Sqrt(n * y)
 }
