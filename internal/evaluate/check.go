@@ -62,23 +62,27 @@ func xrayMetric(name string, s *result.IntervalStats) *result.Number {
 
 // checks compares a result with the thresholds of the scenario. Every series must meet a threshold; the reported
 // value is the worst.
-func (ev *evaluator) checks(r scenario.Result, e *result.Evaluated, loads []result.LoadSummary) []result.Check {
+func (ev *evaluator) checks(r scenario.Result, e *result.Evaluated, s *result.Summary) []result.Check {
 	var list []result.Check
 	for _, x := range r.Expect {
-		c := result.Check{Text: x.Text, Window: x.Window, Unit: e.Unit, Value: result.Number(math.NaN())}
+		c := result.Check{Text: x.Text, Window: x.Window, Event: x.Event, Unit: e.Unit, Value: result.Number(math.NaN())}
 		if strings.TrimPrefix(x.Statistic, ofIntervals) == "cv" {
 			c.Unit = ""
 		}
 		var values []measured
+		if x.OfEvent() {
+			list = append(list, costCheck(r, x, s.Impacts))
+			continue
+		}
 		switch x.Statistic {
 		case "time_to_complete":
 			c.Unit = "s"
-			values, c.Reason = ev.completion(r, x, loads)
+			values, c.Reason = ev.completion(r, x, s.Loads)
 		case longestStall, secondsAtZero:
 			c.Unit = "s"
 			values, c.Reason = stalls(x, e)
 		default:
-			values, c.Reason = statistics(x, e, loopsOf(r, e, loads))
+			values, c.Reason = statistics(x, e, loopsOf(r, e, s.Loads))
 		}
 		decide(&c, x, values)
 		list = append(list, c)
@@ -128,10 +132,10 @@ func (m *measured) against(x scenario.Threshold) (o outcome, reason string) {
 	switch {
 	case !known:
 		return outcomeUndecided, fmt.Sprintf("unknown comparison %q", x.Operator)
-	case math.IsNaN(m.value):
-		return outcomeUndecided, missingStatistic(x.Statistic)
 	case m.unknown != "":
 		return outcomeUndecided, m.unknown
+	case math.IsNaN(m.value):
+		return outcomeUndecided, missingStatistic(x.Statistic)
 	case m.atLeast != "" && !settled(met, x.Operator):
 		return outcomeUndecided, m.atLeast
 	case !met:

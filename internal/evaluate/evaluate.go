@@ -92,7 +92,7 @@ func Run(ctx context.Context, in Input) (result.Summary, error) {
 	if s.Durations = ev.timeline.Durations(); s.Durations != nil {
 		s.Durations.Recoveries = ev.recover.List(ev.grid, ev.windows)
 	}
-	s.Impacts = complete(ev.impacts.List(ev.grid), &ev.manifest)
+	s.Impacts = complete(ev.impacts.List(ev.grid, &ev.stalls), &ev.manifest)
 	s.Scaling = scalingOf(ev)
 	s.Impacts = withoutSteps(s.Impacts, s.Scaling)
 	ev.setEngines(s.Loads)
@@ -100,7 +100,7 @@ func Run(ctx context.Context, in Input) (result.Summary, error) {
 		if err := ctx.Err(); err != nil {
 			return result.Summary{}, fmt.Errorf("evaluate run: %w", err)
 		}
-		s.Results = append(s.Results, ev.result(ctx, r, s.Loads))
+		s.Results = append(s.Results, ev.result(ctx, r, &s))
 	}
 	s.Results = append(s.Results, ev.gauges.results(&ev.manifest, ev.phase, ev.windows)...)
 	s.Results = append(s.Results, ev.vmResults()...)

@@ -15,7 +15,7 @@ import (
 )
 
 // result evaluates one result of the scenario. Missing values are left empty, with the reason.
-func (ev *evaluator) result(ctx context.Context, r *shown, loads []result.LoadSummary) result.Evaluated {
+func (ev *evaluator) result(ctx context.Context, r *shown, s *result.Summary) result.Evaluated {
 	w := r.window
 	e := sheet{windows: ev.windows, Evaluated: result.Evaluated{
 		Name: r.Name, Title: cmp.Or(r.Title, r.Name), Type: r.Type, Aggregate: r.Aggregate, Workload: cmp.Or(r.Workload, r.Mask), Group: r.Group, ReportGroup: r.ReportGroup,
@@ -34,7 +34,7 @@ func (ev *evaluator) result(ctx context.Context, r *shown, loads []result.LoadSu
 		e.Type = "generic"
 		ev.queryResult(ctx, r.Result, &e)
 	case r.Type == "latency":
-		ev.latencyResult(ctx, r, &e, loads)
+		ev.latencyResult(ctx, r, &e, s.Loads)
 	default:
 		ev.trafficResult(ctx, r, &e)
 	}
@@ -52,7 +52,7 @@ func (ev *evaluator) result(ctx context.Context, r *shown, loads []result.LoadSu
 		e.Bands = append(e.Bands, result.Band{Name: b.Name, Lower: b.Lower * scale, Upper: b.Upper * scale})
 	}
 	e.Metrics = reportMetrics(r.Result, &e.Evaluated)
-	e.Checks = ev.checks(r.Result, &e.Evaluated, loads)
+	e.Checks = ev.checks(r.Result, &e.Evaluated, s)
 	return e.Evaluated
 }
 

@@ -13,8 +13,8 @@ import (
 
 const (
 	second = int64(analysis.CellLength)
-	// baselineMin is the shortest baseline. Of a longer stretch, its second half is taken, at least baselineEnough of it, so that
-	// warm-up and the recovery from an earlier event are left out; at most baselineMax.
+	// baselineMin is the shortest baseline. Of a longer stretch, its second half is taken, so that the recovery from an earlier event
+	// and the warm-up are left out; without an earlier event at least baselineEnough of it, and always at most baselineMax.
 	baselineMin    = 10 * second
 	baselineEnough = 60 * second
 	baselineMax    = 300 * second
@@ -59,7 +59,7 @@ func findEvents(t *analysis.Timeline) []*event {
 		s := &t.Starts[i]
 		if s.FromNanos >= phase.FromNanos && s.FromNanos < phase.ToNanos {
 			key := analysis.Start{Workload: s.Workload, Instance: s.Instance}
-			events = append(events, &event{starts: &key, taken: map[string]bool{}, Impact: result.Impact{Event: s.Workload,
+			events = append(events, &event{starts: &key, taken: map[string]bool{}, Impact: result.Impact{Event: labelOf(t, s),
 				Kind: result.ImpactNeighbour, FromNanos: s.FromNanos, ToNanos: min(s.ToNanos, phase.ToNanos)}})
 		}
 	}
@@ -82,6 +82,17 @@ func findEvents(t *analysis.Timeline) []*event {
 		return len(e.exposures) == 0 || e.starts != nil && !slices.ContainsFunc(e.exposures, measured)
 	})
 	return events[:min(len(events), eventsMax)]
+}
+
+// labelOf is the name in windows of the step that started a load: "OLTP (2)" for the second start of OLTP.
+func labelOf(t *analysis.Timeline, s *analysis.LoadStart) string {
+	label := s.Workload
+	for _, a := range t.Acts() {
+		if a.Workload == s.Workload && a.FromNanos <= s.FromNanos {
+			label = a.Label
+		}
+	}
+	return label
 }
 
 func (e *event) startsLoad(s *analysis.LoadStart) bool {
@@ -214,8 +225,11 @@ func cutsOf(t *analysis.Timeline, events []*event) []cut {
 	for _, e := range events {
 		cuts = append(cuts, cut{e.FromNanos, e}, cut{e.ToNanos, e})
 	}
-	for _, s := range t.Starts {
-		cuts = append(cuts, cut{s.FromNanos, nil}, cut{s.ToNanos, nil})
+	for i := range t.Starts {
+		s := &t.Starts[i]
+		if !slices.ContainsFunc(events, func(e *event) bool { return e.startsLoad(s) }) {
+			cuts = append(cuts, cut{s.FromNanos, nil}, cut{s.ToNanos, nil})
+		}
 	}
 	slices.SortStableFunc(cuts, func(a, b cut) int { return cmp.Compare(a.at, b.at) })
 	return cuts
@@ -254,7 +268,11 @@ func (e *event) baseline(s analysis.LoadStart, cuts []cut) result.Window {
 				}
 			}
 			length := to - from
-			skip := max(0, min(length/2, length-baselineEnough), min(settling, length-baselineMin))
+			enough := baselineMin
+			if i < 0 || cuts[i].event == nil {
+				enough = baselineEnough
+			}
+			skip := max(min(length/2, length-enough), min(settling, length-baselineMin))
 			return result.Window{FromNanos: max(from+skip, to-baselineMax), ToNanos: to}
 		}
 		if to = from; from <= s.FromNanos {

@@ -60,13 +60,14 @@ func (m *Impacts) Add(iv *interval.Interval) {
 	}
 }
 
-// List returns the impact of each event on the loads that ran over it. grid is that of the run phase, and closed.
-func (m *Impacts) List(grid *analysis.Grid) []result.Impact {
+// List returns the impact of each event on the loads that ran over it. grid is that of the run phase, and closed; stalls holds those of
+// the whole run.
+func (m *Impacts) List(grid *analysis.Grid, stalls *analysis.Stalls) []result.Impact {
 	var list []result.Impact
 	for _, e := range m.events {
 		i := e.Impact
 		for _, x := range e.exposures {
-			i.Loads = append(i.Loads, x.load(grid))
+			i.Loads = append(i.Loads, x.load(grid, stalls))
 		}
 		list = append(list, i)
 	}
@@ -74,11 +75,16 @@ func (m *Impacts) List(grid *analysis.Grid) []result.Impact {
 }
 
 // load scores one load over one event.
-func (x *exposure) load(grid *analysis.Grid) result.ImpactLoad {
+func (x *exposure) load(grid *analysis.Grid, stalls *analysis.Stalls) result.ImpactLoad {
 	l := result.ImpactLoad{Workload: x.start.Workload, Group: x.start.Group, UntilNanos: x.untilNanos, Single: []result.ImpactVM{}}
 	r := newRates(grid, x)
 	l.Quantity = string(r.quantity)
 	vms := slices.Sorted(maps.Keys(x.watches))
+	for vm, w := range x.watches {
+		w.silence = stalls.Of(vm, func(workload, group string, prefill bool) bool {
+			return workload == x.start.Workload && group == x.start.Group && !prefill
+		})
+	}
 	lived := slices.DeleteFunc(slices.Clone(vms), func(vm string) bool { return x.taken[vm] })
 	taken := slices.DeleteFunc(slices.Clone(vms), func(vm string) bool { return !x.taken[vm] })
 	l.LivedOn, l.TakenAway = x.score(r, lived, 1), x.score(r, taken, 1)

@@ -36,7 +36,7 @@ func (c *course) impacts() []result.Impact {
 		{AtNanos: end, Kind: interval.EventPhaseEnded, Phase: "run"},
 	}
 	t := analysis.NewTimeline(append(events, c.events...), 0)
-	grid, m := analysis.NewGrid(0, end), impact.New(t)
+	grid, m, stalls := analysis.NewGrid(0, end), impact.New(t), analysis.Stalls{}
 	for _, vm := range c.vms {
 		var waited time.Duration // since the last operation
 		for s := range c.seconds {
@@ -61,10 +61,11 @@ func (c *course) impacts() []result.Impact {
 			}
 			grid.Add(&iv)
 			m.Add(&iv)
+			stalls.Add(&iv)
 		}
 	}
 	grid.Close()
-	return m.List(grid)
+	return m.List(grid, &stalls)
 }
 
 // step is a step of the run phase.

@@ -86,6 +86,15 @@ func dipOf(c *course, r *rates) (d result.ImpactDip) {
 	d.Seen, d.Depth, d.OverSeconds = true, result.Number(depth), length
 	d.AtNanos, d.FromNanos, d.ToNanos = r.at(at), r.at(begin), r.at(end)
 	d.Mean, d.Then = result.Number(c.mean(begin, end)), result.Number(c.mean(end, looked))
+	sum := 0.0
+	for _, v := range c.values[begin:end] {
+		if v < bound {
+			d.Seconds, sum = d.Seconds+1, sum+v
+		}
+	}
+	if d.Seconds > 0 && 2*d.Seconds < end-begin {
+		d.Mean = result.Number(sum / float64(d.Seconds))
+	}
 	if rest := looked - end; rest > 0 {
 		d.StaysBelow = float64(d.Then) < n.mean-n.limit(rest, looked)
 	}
@@ -100,17 +109,18 @@ func (r *rates) at(i int) int64 {
 // back is when a course was back within a share of its baseline and stayed there.
 func (x *exposure) back(c *course, r *rates, share float64, d *result.ImpactDip) result.ImpactBack {
 	end := c.end(c.noise.mean * (1 - share))
-	switch {
-	case end == 0 && !d.Seen && float64(d.Detectable) > share:
-		return result.ImpactBack{Unknown: fmt.Sprintf("a dip of %.0f %% would not have been seen", 100*share)}
-	case end > 0 && len(c.values)-end < backHold:
-		return result.ImpactBack{Unknown: fmt.Sprintf("not back for %d s before the load ended or the next event began", backHold)}
-	}
 	since := int64(0)
 	if end > 0 {
 		since = max(0, r.at(end)-x.fromNanos)
 	}
-	return result.ImpactBack{Nanos: &since}
+	switch {
+	case end == 0 && !d.Seen && float64(d.Detectable) > share:
+		return result.ImpactBack{Unknown: fmt.Sprintf("a dip of %.0f %% would not have been seen", 100*share)}
+	case end > 0 && len(c.values)-end < backHold:
+		return result.ImpactBack{AtLeastNanos: since,
+			Unknown: fmt.Sprintf("not back for %d s before the load ended or the next event began", backHold)}
+	}
+	return result.ImpactBack{Nanos: &since, AtLeastNanos: since}
 }
 
 // lost adds up the operations that were not done until the last second below the baseline beyond chance, and those made up for

@@ -6,9 +6,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/braggdev/bragg/internal/analysis"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/unit"
 )
+
+// lateOnset is how long after an event a dip begins for its sentence to say so.
+const lateOnset = 5 * second
 
 // Sentence says what an event cost, with numbers, in one sentence without a full stop at its end.
 func Sentence(i *result.Impact) string {
@@ -94,13 +98,24 @@ func livedOn(i *result.Impact, l *result.ImpactLoad, name string) string {
 		return join(subject+": cost unknown, "+s.Unknown, s)
 	}
 	d := &s.Dip
-	from, to := rate(float64(s.Baseline.Mean), l.Unit), rate(float64(s.Level), l.Unit)
 	if !d.Seen {
-		return join(fmt.Sprintf("%s: no dip seen (%s to %s; would have seen %s over 10 s)", subject, from, to, percent(float64(d.Detectable))), s)
+		seen := "would have seen " + percent(float64(d.Detectable)) + " over 10 s"
+		if d.Detectable >= 1 {
+			seen = "the baseline varies too much to see any"
+		}
+		return join(fmt.Sprintf("%s: no dip seen (%s; %s)", subject, fromTo(s.Baseline.Mean, s.Level, l.Unit), seen), s)
 	}
 	loss := 1 - float64(d.Mean)/float64(s.Baseline.Mean)
-	text := fmt.Sprintf("%s lost %s (%s to %s)", subject, percent(loss), from, rate(float64(d.Mean), l.Unit))
-	text += " for " + span(d.ToNanos-max(d.FromNanos, i.FromNanos))
+	text := fmt.Sprintf("%s lost %s (%s)", subject, percent(loss), fromTo(s.Baseline.Mean, d.Mean, l.Unit))
+	from := max(d.FromNanos, i.FromNanos)
+	if length := d.ToNanos - from; 2*int64(d.Seconds)*second < length {
+		text += fmt.Sprintf(" in %d s of %s", d.Seconds, span(length))
+	} else {
+		text += " for " + span(length)
+	}
+	if since := from - i.FromNanos; since >= lateOnset {
+		text += fmt.Sprintf(", from %s after it on", span(since))
+	}
 	if depth := float64(d.Depth); depth > 1.25*loss && depth-loss > 0.02 {
 		text += fmt.Sprintf(", at worst %s over %d s", percent(depth), d.OverSeconds)
 	}
@@ -148,14 +163,19 @@ func takenAway(i *result.Impact, l *result.ImpactLoad, name string) string {
 	return text + lostText(s)
 }
 
-// join appends stalls and losses.
+// join appends stalls and losses. A stall that the baseline had too is not worth a word.
 func join(text string, s *result.ImpactScore) string {
-	switch stall := &s.Stall; {
+	stall := &s.Stall
+	switch {
 	case stall.Open && s.Vanished > 0:
 		text += fmt.Sprintf(", %s did nothing for %s, to the end", count(s.Vanished), span(stall.Nanos))
+	case stall.Nanos < analysis.HungNanos || stall.Nanos < 2*stall.BaselineNanos:
 	case stall.AtLeastNanos > 0:
 		text += ", longest stall " + span(stall.Nanos)
-	case stall.Nanos > 0:
+		if float64(stall.PausedNanos) >= 0.9*float64(stall.Nanos) {
+			text += " (load generator paused)"
+		}
+	default:
 		text += ", no stall longer than " + span(stall.Nanos)
 	}
 	return text + lostText(s)
@@ -185,6 +205,14 @@ func round3(v float64) uint64 {
 	}
 	scale := math.Pow(10, math.Floor(math.Log10(v))-2)
 	return uint64(math.Round(math.Round(v/scale) * scale))
+}
+
+// fromTo prints a change of a rate; IOPS are printed once.
+func fromTo(from, to result.Number, name string) string {
+	if name == "B/s" {
+		return rate(float64(from), name) + " to " + rate(float64(to), name)
+	}
+	return rate(float64(from), "") + " to " + rate(float64(to), name)
 }
 
 func rate(v float64, name string) string {

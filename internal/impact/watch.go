@@ -15,7 +15,8 @@ type watch struct {
 	before, during, after analysis.Times
 	base, look            counts
 	stall                 result.ImpactStall
-	pause                 int64 // the pause of the generator that may continue in the next interval
+	silence               *analysis.Silence // nil if the generator does not record it
+	pause                 int64             // the pause of the generator that may continue in the next interval
 
 	firstIO   int64 // start of the first interval with operations that began after the event, -1 for none
 	seen      int64 // end of the last interval
@@ -77,9 +78,9 @@ func excess(look, base uint64, lookNanos, baseNanos int64) uint64 {
 	return uint64(math.Round(max(0, float64(look)-expected)))
 }
 
-// follow tracks stalls: whole intervals without an operation, joined, up to the interval in which the next one completes. The slowest
-// operation there bounds how much of both neighbours belongs to the stall, because in a queue that is never empty something waits
-// through all of it.
+// follow tracks stretches without an operation for generators that record no gaps, and while a VM is away: whole intervals, joined, up
+// to the interval in which the next operation completes. The slowest operation there bounds how much of both neighbours belongs to the
+// stall, because in a queue that is never empty something waits through all of it.
 func (w *watch) follow(iv *interval.Interval, x *exposure) {
 	missing := w.seen == 0 || iv.StartNanos-w.seen > iv.LengthNanos/2
 	if w.seen == 0 {
@@ -143,17 +144,36 @@ func (x *exposure) stallOf(vms []string) result.ImpactStall {
 	var longest result.ImpactStall
 	for _, vm := range vms {
 		w := x.watches[vm]
-		s := w.stall
+		s := x.stallOn(vm)
 		if quiet := x.untilNanos - max(w.quietFrom, x.baseline.ToNanos); x.gone(vm) && quiet >= s.Nanos {
 			s.Nanos, s.AtLeastNanos, s.AtNanos, s.VM, s.Open = quiet, quiet, max(w.quietFrom, x.baseline.ToNanos), vm, true
 		}
 		least, pause := max(s.AtLeastNanos, longest.AtLeastNanos), max(s.PausedNanos, longest.PausedNanos)
+		before := max(s.BaselineNanos, longest.BaselineNanos)
 		if s.Nanos > longest.Nanos {
 			longest = s
 		}
-		longest.AtLeastNanos, longest.PausedNanos = least, pause
+		longest.AtLeastNanos, longest.PausedNanos, longest.BaselineNanos = least, pause, before
 	}
 	return longest
+}
+
+// stallOn is the longest stall of one VM, exact if the generator records gaps between completions.
+func (x *exposure) stallOn(vm string) result.ImpactStall {
+	w := x.watches[vm]
+	s := w.stall
+	exact := w.silence.In(x.fromNanos, x.untilNanos)
+	if exact == nil {
+		return s
+	}
+	s.Nanos = s.AtLeastNanos
+	if exact.LongestNanos >= s.Nanos {
+		s.Nanos, s.AtLeastNanos, s.AtNanos, s.VM = exact.LongestNanos, exact.LongestNanos, exact.AtNanos, vm
+	}
+	if before := w.silence.In(x.baseline.FromNanos, x.baseline.ToNanos); before != nil {
+		s.BaselineNanos = before.LongestNanos
+	}
+	return s
 }
 
 // lostOf counts operations of several VMs that did not end well beyond what the baseline had.

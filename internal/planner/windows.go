@@ -8,6 +8,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/plan"
+	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/verb"
 )
 
@@ -106,6 +107,7 @@ func (c *binder) checkWindows() {
 	names := c.windows()
 	for _, r := range c.sc.Results {
 		for _, x := range r.Expect {
+			c.checkEvent(&r, &x, exact)
 			shaped := slices.ContainsFunc(windowShapes, func(s string) bool { return strings.HasPrefix(x.Window, s) })
 			if x.Window == "" || slices.Contains(names, x.Window) || shaped && !exact {
 				continue
@@ -119,4 +121,22 @@ func (c *binder) checkWindows() {
 			c.problems.Add(d)
 		}
 	}
+}
+
+// lossesOfVMs are events that no step causes.
+var lossesOfVMs = []string{"agent-lost", "vm-stopped"}
+
+// checkEvent reports the threshold of an event that cannot happen.
+func (c *binder) checkEvent(r *scenario.Result, x *scenario.Threshold, exact bool) {
+	names := append(c.actNames(), lossesOfVMs...)
+	if x.Event == "" || slices.Contains(names, x.Event) || !exact {
+		return
+	}
+	d := diag.Diagnostic{Code: "unknown-event", Pos: x.WindowPos,
+		Message: fmt.Sprintf("threshold %q of result %q: no step of the run phase is called %q", x.Text, r.Name, x.Event),
+		Hint:    "there are " + diag.Quoted(names, windowsShownMax)}
+	if near := diag.Nearest(x.Event, names); near != "" {
+		d.Hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	c.problems.Add(d)
 }

@@ -175,8 +175,8 @@ func (s *junitSuite) addResult(r *document.Result) {
 	before := len(s.Cases)
 	for _, c := range r.Checks {
 		one := junitCase{Name: c.Text, Class: class}
-		if c.Window != "" {
-			one.Name += " (" + c.Window + ")"
+		if scope := c.Window + c.Event; scope != "" {
+			one.Name += " (" + scope + ")"
 		}
 		switch text := document.CheckText(c); {
 		case c.Reason != "":

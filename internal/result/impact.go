@@ -96,8 +96,10 @@ type ImpactDip struct {
 	AtNanos     int64  `json:"at_ns"`   // of its start
 	FromNanos   int64  `json:"from_ns"` // the first and the last second of the dip: at least 5 %, or half of a smaller Depth, below the baseline
 	ToNanos     int64  `json:"to_ns"`
-	Mean        Number `json:"mean"` // rate from FromNanos to ToNanos
-	Then        Number `json:"then"` // mean rate from ToNanos on
+	// Seconds counts those below that line between the two. If they are fewer than half, Mean is their rate, otherwise that of all.
+	Seconds int    `json:"seconds"`
+	Mean    Number `json:"mean"`
+	Then    Number `json:"then"` // mean rate from ToNanos on
 	// StaysBelow: Then is below the baseline beyond chance, though by less than the dip.
 	StaysBelow bool `json:"stays_below"`
 	// Detectable is the smallest loss over ten seconds (or all, if there are fewer) that would have been seen with a probability of
@@ -106,21 +108,24 @@ type ImpactDip struct {
 	DetectableSecond Number `json:"detectable_second"`
 }
 
-// ImpactStall is the longest time in which one VM completed nothing. Within a second only the slowest operation tells, so the time is
-// between AtLeastNanos and Nanos; both are 0 without a stall of 100 ms.
+// ImpactStall is the longest time in which one VM completed nothing. If the generator does not record gaps between completions (fio),
+// the slowest operation bounds it within a second: it is between AtLeastNanos and Nanos, and both are 0 without a stall of 100 ms.
 type ImpactStall struct {
 	Nanos        int64  `json:"longest_ns"`
 	AtLeastNanos int64  `json:"at_least_ns"`
 	AtNanos      int64  `json:"at_ns"`
 	VM           string `json:"vm"`
-	PausedNanos  int64  `json:"paused_ns"` // the longest time in which the load generator itself did not run
-	Open         bool   `json:"open"`      // it lasts to the end of the time looked at
+	// BaselineNanos is the longest of the baseline, 0 if that is not recorded.
+	BaselineNanos int64 `json:"baseline_ns"`
+	PausedNanos   int64 `json:"paused_ns"` // the longest time in which the load generator itself did not run
+	Open          bool  `json:"open"`      // it lasts to the end of the time looked at
 }
 
 // ImpactBack is the time until a rate was back within a share of its baseline and stayed there, 0 if it never left.
 type ImpactBack struct {
-	Nanos   *int64 `json:"ns"`                // null: unknown
-	Unknown string `json:"unknown,omitempty"` // why
+	Nanos        *int64 `json:"ns"`                // null: unknown
+	AtLeastNanos int64  `json:"at_least_ns"`       // to the end of the last second that was not back
+	Unknown      string `json:"unknown,omitempty"` // why
 }
 
 // ImpactLost counts operations. Operations is the area between baseline and rate, from the event to the end of the dip and of what was

@@ -111,6 +111,7 @@ type Metric struct {
 type Check struct {
 	Text   string `json:"text"`
 	Window string `json:"window,omitempty"`
+	Event  string `json:"event,omitempty"` // whose cost it limits
 	Value  Number `json:"value"`
 	Unit   string `json:"unit"`
 	// AtLeast: Value is a lower bound of the real value.

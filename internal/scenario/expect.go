@@ -3,19 +3,25 @@ package scenario
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/braggdev/bragg/internal/scenario/yamltree"
 )
 
 // expectKeys are the keys of the long form of a threshold.
-var expectKeys = []string{"that", "window"}
+var expectKeys = []string{"that", "window", "event", "vms"}
+
+// expectVMs are the VMs of the cost of an event: those that lived on, or those that it took away.
+var expectVMs = []string{"lived_on", "taken_away"}
 
 // statistics of a threshold; aliases are other common spellings of them.
 var (
 	statistics = []string{"mean", "median", "p95", "p99", "p99.9", "max", "min", "cv", "time_to_complete", "longest_stall", "seconds_at_zero",
 		"interval_mean", "interval_median", "interval_max", "interval_min", "interval_cv",
-		"corrected_mean", "corrected_median", "corrected_p95", "corrected_p99", "corrected_p99.9"}
+		"corrected_mean", "corrected_median", "corrected_p95", "corrected_p99", "corrected_p99.9",
+		"dip", "recovery", "recovery_10", "stall", "lost_operations", "first_io"}
+	ofEvents  = []string{"dip", "recovery", "recovery_10", "stall", "lost_operations", "first_io"} // the cost of an event
 	aliases   = map[string]string{"avg": "mean", "average": "mean", "p50": "median", "maximum": "max", "minimum": "min"}
 	operators = []string{"<=", ">=", "==", "!=", "<", ">"} // the longer ones are tried first
 )
@@ -31,13 +37,15 @@ func (r resultParser) thresholds() {
 		items = n.Items
 	}
 	for _, item := range items {
-		text, window, at := item, "", item
+		text, long, at := item, fields{}, item
 		if item.Kind == yamltree.Mapping {
 			e := r.mapping(item, r.key["expect"], "a threshold of "+r.what, expectKeys)
 			e.require("that")
-			text, window = e.value["that"], e.text("window")
-			if n, ok := e.get("window"); ok {
-				at = n
+			text, long = e.value["that"], e
+			for _, key := range []string{"event", "window"} {
+				if n, ok := e.get(key); ok {
+					at = n
+				}
 			}
 			if _, ok := e.get("that"); !ok {
 				continue
@@ -52,7 +60,18 @@ func (r resultParser) thresholds() {
 			r.report(text, "bad-expectation", `for example "p99 < 5 ms" or "mean >= 10k"`, "%s: %v", r.what, err)
 			continue
 		}
-		x.Window, x.Pos, x.WindowPos = window, r.pos(text), r.pos(at)
+		x.Pos, x.WindowPos = r.pos(text), r.pos(at)
+		if long.value != nil {
+			x.Window, x.Event, x.VMs = long.text("window"), long.text("event"), long.oneOf("vms", expectVMs)
+		}
+		switch {
+		case x.OfEvent() && x.Window != "":
+			r.report(at, "bad-expectation", "name the step: event", "%s: %s is the cost of an event, not of a window", r.what, x.Statistic)
+			continue
+		case !x.OfEvent() && x.Event+x.VMs != "":
+			r.report(at, "bad-expectation", "events cost "+strings.Join(ofEvents, ", "), "%s: an event has no %s", r.what, x.Statistic)
+			continue
+		}
 		r.Expect = append(r.Expect, x)
 	}
 }
@@ -103,6 +122,9 @@ func ParseThreshold(text, resultType string) (Threshold, error) {
 	return x, nil
 }
 
+// OfEvent reports whether the threshold limits the cost of an event.
+func (x *Threshold) OfEvent() bool { return slices.Contains(ofEvents, x.Statistic) }
+
 // units maps units to factors. The empty unit is that of a bare number; without it, a number needs a unit.
 type units map[string]float64
 
@@ -119,10 +141,13 @@ var (
 
 func unitsFor(statistic, resultType string) units {
 	switch {
-	case statistic == "cv", statistic == "interval_cv":
+	case statistic == "cv", statistic == "interval_cv", statistic == "dip":
 		return ratioUnits
-	case statistic == "time_to_complete", statistic == "longest_stall", statistic == "seconds_at_zero":
+	case statistic == "time_to_complete", statistic == "longest_stall", statistic == "seconds_at_zero",
+		statistic == "stall", statistic == "recovery", statistic == "recovery_10", statistic == "first_io":
 		return spanUnits
+	case statistic == "lost_operations":
+		return units{"": 1, "k": 1e3, "M": 1e6, "G": 1e9}
 	}
 	switch resultType {
 	case "bandwidth":

@@ -147,11 +147,15 @@ type Band struct {
 // Threshold is a threshold: "p99 < 5ms", "mean >= 10000". Statistic is mean, median, p95, p99, p99.9, max, min, cv or
 // time_to_complete; Value is in the unit of the result (IOPS, bytes/s, nanoseconds, seconds).
 type Threshold struct {
-	Statistic string        `json:"statistic"`
-	Operator  string        `json:"operator"` // < <= > >= == !=
-	Value     float64       `json:"value"`
-	Text      string        `json:"text"`             // as written
-	Window    string        `json:"window,omitempty"` // name of a window; empty: the whole result
+	Statistic string  `json:"statistic"`
+	Operator  string  `json:"operator"` // < <= > >= == !=
+	Value     float64 `json:"value"`
+	Text      string  `json:"text"`             // as written
+	Window    string  `json:"window,omitempty"` // name of a window; empty: the whole result
+	// Event and VMs select costs of events: the name of a step, of a workload that starts, or a kind; "lived_on" or "taken_away".
+	// Empty: all events; the VMs that lived on, or if there are none those that were taken away.
+	Event     string        `json:"event,omitempty"`
+	VMs       string        `json:"vms,omitempty"`
 	Pos       diag.Position `json:"-"`
 	WindowPos diag.Position `json:"-"`
 }

@@ -23,8 +23,8 @@ func CheckText(c result.Check) string {
 		verdict = "passed"
 	}
 	text := c.Text
-	if c.Window != "" {
-		text += " (" + c.Window + ")"
+	if scope := c.Window + c.Event; scope != "" {
+		text += " (" + scope + ")"
 	}
 	return fmt.Sprintf("%s: %s, %s", text, verdict, MeasuredText(c))
 }
