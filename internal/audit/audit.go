@@ -144,3 +144,8 @@ func measured(in *Input) []*result.LoadSummary {
 	}
 	return list
 }
+
+// about is a finding about one start of a workload.
+func (in *Input) about(l *result.LoadSummary, s finding.Severity, advice, claim string, args ...any) finding.Finding {
+	return finding.Finding{Severity: s, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos, Claim: fmt.Sprintf(claim, args...), Advice: advice}
+}

@@ -1,8 +1,6 @@
 package audit
 
 import (
-	"fmt"
-
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/unit"
@@ -29,11 +27,8 @@ func checkArrivalsInBursts(in *Input) []finding.Finding {
 			continue
 		}
 		n := unit.FormatWhole(uint64(jobs[0].Clones))
-		list = append(list, finding.Finding{Severity: finding.Warning, Subject: l.Workload,
-			Claim: fmt.Sprintf("%s: the %s clones of %s issue their operations at the same instants, in bursts of %s.",
-				in.name(l.LoadSummary), n, jobsText(jobs), n),
-			Advice: "Set rate_process=poisson, or use one clone with a larger queue depth.",
-		})
+		list = append(list, in.about(l.LoadSummary, finding.Warning, "Set rate_process=poisson, or use one clone with a larger queue depth.",
+			"%s: the %s clones of %s issue their operations at the same instants, in bursts of %s.", in.name(l.LoadSummary), n, jobsText(jobs), n))
 	}
 	return list
 }

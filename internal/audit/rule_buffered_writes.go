@@ -1,8 +1,6 @@
 package audit
 
 import (
-	"fmt"
-
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
@@ -27,11 +25,10 @@ func checkBufferedWrites(in *Input) []finding.Finding {
 		if len(jobs) == 0 || written == 0 {
 			continue
 		}
-		list = append(list, finding.Finding{Severity: finding.Warning, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
-			Claim: fmt.Sprintf("%s wrote %s through the page cache (%s): latency and rate of its writes are those of memory.",
-				in.name(l.LoadSummary), unit.FormatBytes(int64(written)), jobsText(jobs)),
-			Advice: "Set direct=1 in the job file, or flush as the application does (fsync=1, sync=1).",
-		})
+		list = append(list, in.about(l.LoadSummary, finding.Warning,
+			"Set direct=1 in the job file, or flush as the application does (fsync=1, sync=1).",
+			"%s wrote %s through the page cache (%s): latency and rate of its writes are those of memory.", in.name(l.LoadSummary),
+			unit.FormatBytes(int64(written)), jobsText(jobs)))
 	}
 	return list
 }

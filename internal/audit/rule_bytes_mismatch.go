@@ -1,8 +1,6 @@
 package audit
 
 import (
-	"fmt"
-
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/unit"
 )
@@ -37,11 +35,9 @@ func checkBytesMismatch(in *Input) []finding.Finding {
 		if mean >= (1-bytesTolerance)*float64(smallest) && mean <= (1+bytesTolerance)*float64(largest) {
 			continue
 		}
-		list = append(list, finding.Finding{Severity: finding.Unknown, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
-			Claim: fmt.Sprintf("%s moved %s per operation, but its blocks have %s to %s.", in.name(l.LoadSummary), unit.FormatBytes(int64(mean)),
-				unit.FormatBytes(smallest), unit.FormatBytes(largest)),
-			Advice: "Do not use these numbers. Report it, with the bundle.",
-		})
+		list = append(list, in.about(l.LoadSummary, finding.Unknown, "Do not use these numbers. Report it, with the bundle.",
+			"%s moved %s per operation, but its blocks have %s to %s.", in.name(l.LoadSummary), unit.FormatBytes(int64(mean)),
+			unit.FormatBytes(smallest), unit.FormatBytes(largest)))
 	}
 	return list
 }

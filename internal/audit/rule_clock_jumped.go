@@ -46,7 +46,8 @@ func checkClockJumped(in *Input) []finding.Finding {
 		if n := count[f.Subject]; n > 1 {
 			times = fmt.Sprintf("%d times", n)
 		}
-		f.Claim = fmt.Sprintf("The clock of %s jumped %s, by up to %s at %s.", f.Subject, times, span(max(worst.SpanNanos, -worst.SpanNanos)), unit.FormatClock(worst.AtNanos))
+		f.Claim = fmt.Sprintf("The clock of %s jumped %s, by up to %s at %s.", f.Subject, times, span(max(worst.SpanNanos, -worst.SpanNanos)),
+			unit.FormatClock(worst.AtNanos))
 		f.Advice = "Use a time service that slews the clock, and check whether the VM was paused or migrated."
 	}
 	return list

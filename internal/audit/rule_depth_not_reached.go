@@ -1,8 +1,6 @@
 package audit
 
 import (
-	"fmt"
-
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
@@ -36,10 +34,10 @@ func checkDepthNotReached(in *Input) []finding.Finding {
 		if l.Engine().Loop != interval.LoopClosed || !l.Engine().DoesIO() || pauses || reached == 0 || reached >= depthReached*depth {
 			continue
 		}
-		f := finding.Finding{Severity: finding.Info, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
-			Claim:  fmt.Sprintf("%s had at most %.2g of %g operations in flight: its numbers are not those of queue depth %g.", in.name(l.LoadSummary), reached, depth, depth),
-			Advice: "Give the generator more CPUs or jobs, set direct=1 for libaio, or request the depth that it reaches.",
-		}
+		f := in.about(l.LoadSummary, finding.Info,
+			"Give the generator more CPUs or jobs, set direct=1 for libaio, or request the depth that it reaches.",
+			"%s had at most %.2g of %g operations in flight: its numbers are not those of queue depth %g.", in.name(l.LoadSummary), reached,
+			depth, depth)
 		if reached < depthHalf*depth {
 			f.Severity = finding.Warning
 		}

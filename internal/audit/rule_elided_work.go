@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/braggdev/bragg/internal/finding"
@@ -36,9 +35,9 @@ func checkElidedWork(in *Input) []finding.Finding {
 	for i := range loads {
 		a := &loads[i]
 		if rate := perVM(a, a.Total.Bytes); rate > bandwidthMax && a.Engine().DoesIO() {
-			list = append(list, finding.Finding{Severity: finding.Warning, Subject: a.Workload, FromNanos: a.FromNanos, ToNanos: a.ToNanos,
-				Claim:  fmt.Sprintf("%s moved %s/s per VM: more than any device can transfer.", in.name(a.LoadSummary), unit.FormatBytes(int64(rate))),
-				Advice: "Check that the engine does I/O, and that the data is neither zeros nor unwritten."})
+			list = append(list, in.about(a.LoadSummary, finding.Warning,
+				"Check that the engine does I/O, and that the data is neither zeros nor unwritten.",
+				"%s moved %s/s per VM: more than any device can transfer.", in.name(a.LoadSummary), unit.FormatBytes(int64(rate))))
 		}
 		for j := range loads[i+1:] {
 			b := &loads[i+1+j]
@@ -49,11 +48,11 @@ func checkElidedWork(in *Input) []finding.Finding {
 			if first == 0 || math.Abs(first-second) > elidedApart*max(first, second) {
 				continue
 			}
-			list = append(list, finding.Finding{Severity: finding.Warning, Subject: a.Workload,
-				Claim: fmt.Sprintf("%s and %s reach the same rate (%s and %s IOPS per VM) with blocks of %s and %s: work does not grow with block size.",
-					in.name(a.LoadSummary), in.name(b.LoadSummary), unit.FormatWhole(uint64(first)), unit.FormatWhole(uint64(second)),
-					unit.FormatBytes(a.plan.Jobs[0].BlockMax), unit.FormatBytes(b.plan.Jobs[0].BlockMax)),
-				Advice: "Check that data is written before it is read, that it is not reducible, and that no limit of IOPS applies."})
+			list = append(list, in.about(a.LoadSummary, finding.Warning,
+				"Check that data is written before it is read, that it is not reducible, and that no limit of IOPS applies.",
+				"%s and %s reach the same rate (%s and %s IOPS per VM) with blocks of %s and %s: work does not grow with block size.",
+				in.name(a.LoadSummary), in.name(b.LoadSummary), unit.FormatWhole(uint64(first)), unit.FormatWhole(uint64(second)),
+				unit.FormatBytes(a.plan.Jobs[0].BlockMax), unit.FormatBytes(b.plan.Jobs[0].BlockMax)))
 		}
 	}
 	return list

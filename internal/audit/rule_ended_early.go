@@ -1,8 +1,6 @@
 package audit
 
 import (
-	"fmt"
-
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/result"
@@ -28,10 +26,8 @@ func checkEndedEarly(in *Input) []finding.Finding {
 		if runtime == 0 || l.Error != "" || in.Summary.Ended != result.EndedCompleted || float64(ended) >= (1-earlyShare)*float64(runtime) || in.stopped(l) {
 			continue
 		}
-		list = append(list, finding.Finding{Severity: finding.Warning, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
-			Claim:  fmt.Sprintf("%s ended after %s of %s: its jobs had transferred their size.", in.name(l), span(ended), span(runtime)),
-			Advice: "Set time_based=1 in the job file.",
-		})
+		list = append(list, in.about(l, finding.Warning, "Set time_based=1 in the job file.",
+			"%s ended after %s of %s: its jobs had transferred their size.", in.name(l), span(ended), span(runtime)))
 	}
 	return list
 }

@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/braggdev/bragg/internal/finding"
@@ -33,11 +32,10 @@ func checkFasterThanStorage(in *Input) []finding.Finding {
 			if h == nil || h.Count() < samplesP99 || h.Quantile(0.5) >= storageNanosMin {
 				continue
 			}
-			list = append(list, finding.Finding{Severity: finding.Warning, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
-				Claim: fmt.Sprintf("Half of the %s operations of %s took %s or less: no disk answers that fast.", l.Engine().Operation(int(d)), in.name(l),
-					unit.FormatLatency(h.Quantile(0.5))),
-				Advice: "Set direct=1, write the data before it is read, and check that the disk is not in memory.",
-			})
+			list = append(list, in.about(l, finding.Warning,
+				"Set direct=1, write the data before it is read, and check that the disk is not in memory.",
+				"Half of the %s operations of %s took %s or less: no disk answers that fast.", l.Engine().Operation(int(d)), in.name(l),
+				unit.FormatLatency(h.Quantile(0.5))))
 		}
 	}
 	return list

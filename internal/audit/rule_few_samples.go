@@ -38,7 +38,8 @@ func checkFewSamples(in *Input) []finding.Finding {
 				percentile, beyond = "p99 (and p99.9)", n/100
 			}
 			list = append(list, finding.Finding{Severity: finding.Info, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
-				Claim: fmt.Sprintf("%s has too few %s operations (%s) for a stable %s: %s beyond it.", in.name(l), l.Engine().Operation(d), unit.FormatWhole(n),
+				Claim: fmt.Sprintf("%s has too few %s operations (%s) for a stable %s: %s beyond it.", in.name(l), l.Engine().Operation(d),
+					unit.FormatWhole(n),
 					percentile, beyondText(beyond)),
 				Advice: "Run the workload longer, or use a lower percentile.",
 			})
@@ -76,9 +77,11 @@ func fewInWindows(r *result.Evaluated) (finding.Finding, bool) {
 	if len(windows) == 0 {
 		return finding.Finding{}, false
 	}
-	claim := fmt.Sprintf("%s has too few operations for a stable %s in window %q (%s).", cmp.Or(r.Title, r.Name), percentile, where, unit.FormatWhole(fewest))
+	claim := fmt.Sprintf("%s has too few operations for a stable %s in window %q (%s).", cmp.Or(r.Title, r.Name), percentile, where,
+		unit.FormatWhole(fewest))
 	if n := len(windows); n > 1 {
-		claim = fmt.Sprintf("%s has too few operations for stable high percentiles in %d windows, fewest in %q: %s for %s.", cmp.Or(r.Title, r.Name), n, where,
+		claim = fmt.Sprintf("%s has too few operations for stable high percentiles in %d windows, fewest in %q: %s for %s.", cmp.Or(r.Title,
+			r.Name), n, where,
 			unit.FormatWhole(fewest), percentile)
 	}
 	return finding.Finding{Severity: finding.Info, Subject: r.Name, FromNanos: r.FromNanos, ToNanos: r.ToNanos, Claim: claim,

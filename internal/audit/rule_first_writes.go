@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -31,12 +30,10 @@ func checkFirstWrites(in *Input) []finding.Finding {
 		if all == 0 || float64(fresh) < unwrittenNoticed*float64(all) {
 			continue
 		}
-		f := finding.Finding{Severity: finding.Info, Subject: l.Workload,
-			Claim: fmt.Sprintf("%s writes to %s per VM that nothing wrote before: its numbers include the allocation of space.",
-				in.name(l.LoadSummary), unit.FormatBytes(fresh)),
-			Evidence: []string{fmt.Sprintf("range written: %s", unit.FormatBytes(all))},
-			Advice:   "Add workload.PrefillRun for this workload to the setup phase.",
-		}
+		f := in.about(l.LoadSummary, finding.Info, "Add workload.PrefillRun for this workload to the setup phase.",
+			"%s writes to %s per VM that nothing wrote before: its numbers include the allocation of space.", in.name(l.LoadSummary),
+			unit.FormatBytes(fresh))
+		f.Evidence = []string{"range written: " + unit.FormatBytes(all)}
 		if len(l.jobs(func(j *load.JobPlan) bool { return j.Writes && strings.HasPrefix(j.Pattern, "rand") })) > 0 {
 			f.Severity = finding.Warning
 		}

@@ -56,7 +56,8 @@ func starved(in *Input, l *result.LoadSummary) (finding.Finding, bool) {
 	}
 	share := float64(nanos) / float64(max(1, lasted))
 	f := finding.Finding{Severity: finding.Warning, Subject: l.Workload, FromNanos: first.StarvedAt, ToNanos: l.ToNanos,
-		Claim: fmt.Sprintf("The load generator of %s was CPU-starved in %s of its intervals, first at %s on %s.", in.name(l), unit.FormatPercent(share),
+		Claim: fmt.Sprintf("The load generator of %s was CPU-starved in %s of its intervals, first at %s on %s.", in.name(l),
+			unit.FormatPercent(share),
 			unit.FormatClock(first.StarvedAt), first.VM),
 		Advice: "Give the load generator more CPU, run fewer VMs on its machine, or use fewer threads.",
 	}

@@ -42,7 +42,8 @@ func checkIntervalsMissing(in *Input) []finding.Finding {
 			continue
 		}
 		f.FromNanos, f.ToNanos = first.Gaps[0].FromNanos, first.Gaps[0].ToNanos
-		f.Claim = fmt.Sprintf("%s of %s intervals of %s are missing (%s).", unit.FormatWhole(uint64(missing)), unit.FormatWhole(uint64(all)), in.name(l),
+		f.Claim = fmt.Sprintf("%s of %s intervals of %s are missing (%s).", unit.FormatWhole(uint64(missing)), unit.FormatWhole(uint64(all)),
+			in.name(l),
 			share(uint64(missing), uint64(all)))
 		if float64(missing) >= missingShareUndecided*float64(all) {
 			f.Severity = finding.Unknown

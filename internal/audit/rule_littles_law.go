@@ -1,8 +1,6 @@
 package audit
 
 import (
-	"fmt"
-
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/unit"
 )
@@ -35,11 +33,9 @@ func checkLittlesLaw(in *Input) []finding.Finding {
 		if depth == 0 || lasted < float64(shortNanos) || service < (1+littleNoticed)*float64(depth)*lasted {
 			continue
 		}
-		f := finding.Finding{Severity: finding.Warning, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
-			Claim: fmt.Sprintf("%s: %s operations/s per VM at %s are %.1f in flight, but its jobs have a queue depth of %d.", in.name(l.LoadSummary),
-				unit.FormatWhole(uint64(operations/lasted*1e9)), unit.FormatLatency(service/operations), service/lasted, depth),
-			Advice: "Do not use these numbers. Report it, with the bundle.",
-		}
+		f := in.about(l.LoadSummary, finding.Warning, "Do not use these numbers. Report it, with the bundle.",
+			"%s: %s operations/s per VM at %s are %.1f in flight, but its jobs have a queue depth of %d.", in.name(l.LoadSummary),
+			unit.FormatWhole(uint64(operations/lasted*1e9)), unit.FormatLatency(service/operations), service/lasted, depth)
 		if service > (1+littleWrong)*float64(depth)*lasted {
 			f.Severity = finding.Unknown
 		}

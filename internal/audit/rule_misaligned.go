@@ -1,8 +1,6 @@
 package audit
 
 import (
-	"fmt"
-
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/unit"
@@ -30,11 +28,9 @@ func checkMisaligned(in *Input) []finding.Finding {
 		if len(jobs) == 0 {
 			continue
 		}
-		list = append(list, finding.Finding{Severity: finding.Warning, Subject: l.Workload,
-			Claim: fmt.Sprintf("%s: offsets and sizes of %s are multiples of %s, not of %s.", in.name(l.LoadSummary), jobsText(jobs),
-				unit.FormatBytes(jobs[0].AlignBytes), unit.FormatBytes(alignmentBytes)),
-			Advice: "Use block sizes, offset and blockalign that are multiples of 4 KiB.",
-		})
+		list = append(list, in.about(l.LoadSummary, finding.Warning, "Use block sizes, offset and blockalign that are multiples of 4 KiB.",
+			"%s: offsets and sizes of %s are multiples of %s, not of %s.", in.name(l.LoadSummary), jobsText(jobs),
+			unit.FormatBytes(jobs[0].AlignBytes), unit.FormatBytes(alignmentBytes)))
 	}
 	return list
 }

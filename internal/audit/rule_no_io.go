@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/braggdev/bragg/internal/finding"
@@ -21,10 +20,9 @@ func checkNoIO(in *Input) []finding.Finding {
 	var list []finding.Finding
 	for _, l := range measured(in) {
 		if slices.ContainsFunc(l.Engines, null) {
-			list = append(list, finding.Finding{Severity: finding.Unknown, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
-				Claim:  fmt.Sprintf("%s ran with the null engine: no I/O was done.", in.name(l)),
-				Advice: "Remove ioengine=null from the job file and backend=null from the options of the workload.",
-			})
+			list = append(list, in.about(l, finding.Unknown,
+				"Remove ioengine=null from the job file and backend=null from the options of the workload.",
+				"%s ran with the null engine: no I/O was done.", in.name(l)))
 		}
 	}
 	return list

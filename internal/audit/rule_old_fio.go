@@ -23,10 +23,8 @@ func checkOldFio(in *Input) []finding.Finding {
 		if n, _ := fmt.Sscanf(e.Version, "%d.%d", &major, &minor); e.Name != "fio" || n < 2 || major > 3 || major == 3 && minor >= 3 {
 			continue
 		}
-		list = append(list, finding.Finding{Severity: finding.Warning, Subject: l.Workload,
-			Claim:  fmt.Sprintf("%s was run by fio %s; versions before 3.3 write small random blocks elsewhere.", in.name(l.LoadSummary), e.Version),
-			Advice: "Install fio 3.3 or newer, or use the native engine.",
-		})
+		list = append(list, in.about(l.LoadSummary, finding.Warning, "Install fio 3.3 or newer, or use the native engine.",
+			"%s was run by fio %s; versions before 3.3 write small random blocks elsewhere.", in.name(l.LoadSummary), e.Version))
 	}
 	return list
 }

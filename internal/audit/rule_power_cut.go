@@ -39,7 +39,8 @@ func checkPowerCut(in *Input) []finding.Finding {
 			longest = max(longest, lost)
 			count++
 			if len(f.Evidence) < evidenceMax {
-				f.Evidence = append(f.Evidence, fmt.Sprintf("%s: last interval ends at %s, power cut detected %s later", s.VM, unit.FormatClock(s.LastNanos), span(lost)))
+				f.Evidence = append(f.Evidence, fmt.Sprintf("%s: last interval ends at %s, power cut detected %s later", s.VM,
+					unit.FormatClock(s.LastNanos), span(lost)))
 			}
 		}
 		if count == 0 {

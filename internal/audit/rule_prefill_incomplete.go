@@ -38,8 +38,10 @@ func checkPrefillIncomplete(in *Input) []finding.Finding {
 		if float64(wrote[w.Name]) >= (1-prefillMissed)*float64(all) {
 			continue
 		}
-		list = append(list, finding.Finding{Severity: finding.Warning, Subject: w.Name, FromNanos: last[w.Name].FromNanos, ToNanos: last[w.Name].ToNanos,
-			Claim:  fmt.Sprintf("The prefill of %s wrote %s of %s per VM: reads of the rest need no disk.", w.Name, unit.FormatBytes(wrote[w.Name]), unit.FormatBytes(all)),
+		list = append(list, finding.Finding{Severity: finding.Warning, Subject: w.Name, FromNanos: last[w.Name].FromNanos,
+			ToNanos: last[w.Name].ToNanos,
+			Claim: fmt.Sprintf("The prefill of %s wrote %s of %s per VM: reads of the rest need no disk.", w.Name,
+				unit.FormatBytes(wrote[w.Name]), unit.FormatBytes(all)),
 			Advice: "Repeat the run, and check the errors of its setup phase.",
 		})
 	}

@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/braggdev/bragg/internal/finding"
@@ -44,11 +43,10 @@ func checkRateNotReached(in *Input) []finding.Finding {
 		if len(free) > 0 || l.CompletionNanos > 0 || lasted < shortNanos || float64(done) >= (1-rateMissed)*want-4*math.Sqrt(want) {
 			continue
 		}
-		list = append(list, finding.Finding{Severity: finding.Warning, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
-			Claim: fmt.Sprintf("%s issued %s of %s operations/s per VM (%s): a smaller load than planned was measured.", in.name(l.LoadSummary),
-				unit.FormatWhole(uint64(float64(done)/float64(lasted)*1e9)), unit.FormatWhole(uint64(rate)), percent(float64(done)/want)),
-			Advice: "Lower the rate to what the target sustains, or give the generator a larger queue depth.",
-		})
+		list = append(list, in.about(l.LoadSummary, finding.Warning,
+			"Lower the rate to what the target sustains, or give the generator a larger queue depth.",
+			"%s issued %s of %s operations/s per VM (%s): a smaller load than planned was measured.", in.name(l.LoadSummary),
+			unit.FormatWhole(uint64(float64(done)/float64(lasted)*1e9)), unit.FormatWhole(uint64(rate)), percent(float64(done)/want)))
 	}
 	return list
 }

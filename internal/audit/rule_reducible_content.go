@@ -1,8 +1,6 @@
 package audit
 
 import (
-	"fmt"
-
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/unit"
@@ -33,13 +31,12 @@ func checkReducibleContent(in *Input) []finding.Finding {
 		for _, j := range jobs {
 			most = max(most, j.Reducible)
 		}
-		f := finding.Finding{Severity: finding.Info, Subject: l.Workload,
-			Claim: fmt.Sprintf("%s writes data of which storage with compression or deduplication saves up to %s (%s).", in.name(l.LoadSummary),
-				unit.FormatPercent(most), jobsText(jobs)),
-			Advice: "Compare only with runs of the same content.",
-		}
+		f := in.about(l.LoadSummary, finding.Info, "Compare only with runs of the same content.",
+			"%s writes data of which storage with compression or deduplication saves up to %s (%s).", in.name(l.LoadSummary),
+			unit.FormatPercent(most), jobsText(jobs))
 		if most >= reducibleWhole {
-			f.Severity, f.Advice = finding.Warning, "Remove zero_buffers, buffer_pattern and scramble_buffers=0 from the job file, or state the share of real data (buffer_compress_percentage, dedupe_percentage)."
+			f.Severity, f.Advice = finding.Warning,
+				"Remove zero_buffers, buffer_pattern and scramble_buffers=0 from the job file, or state the share of real data (buffer_compress_percentage, dedupe_percentage)."
 		}
 		list = append(list, f)
 	}

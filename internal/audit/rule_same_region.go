@@ -1,8 +1,6 @@
 package audit
 
 import (
-	"fmt"
-
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/load"
 )
@@ -25,11 +23,9 @@ func checkSameRegion(in *Input) []finding.Finding {
 			continue
 		}
 		n := jobs[0].Clones
-		list = append(list, finding.Finding{Severity: finding.Warning, Subject: l.Workload,
-			Claim: fmt.Sprintf("%s: the %d clones of %s go through the same range in the same order; %d of %d operations can be served from a cache.",
-				in.name(l.LoadSummary), n, jobsText(jobs), n-1, n),
-			Advice: "Give each clone its own range: offset_increment, or one job per range.",
-		})
+		list = append(list, in.about(l.LoadSummary, finding.Warning, "Give each clone its own range: offset_increment, or one job per range.",
+			"%s: the %d clones of %s go through the same range in the same order; %d of %d operations can be served from a cache.",
+			in.name(l.LoadSummary), n, jobsText(jobs), n-1, n))
 	}
 	return list
 }

@@ -1,8 +1,6 @@
 package audit
 
 import (
-	"fmt"
-
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
 )
@@ -21,11 +19,8 @@ func checkServiceTimeOnly(in *Input) []finding.Finding {
 	var list []finding.Finding
 	for _, l := range measured(in) {
 		if l.Engine().Loop == interval.LoopPaced {
-			list = append(list, finding.Finding{Severity: finding.Info, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
-				Claim: fmt.Sprintf("%s has a rate, but its engine (%s) counts latency from submission: response time is unknown.", in.name(l),
-					l.Engine().Name),
-				Advice: "Use the native engine for response times under a rate.",
-			})
+			list = append(list, in.about(l, finding.Info, "Use the native engine for response times under a rate.",
+				"%s has a rate, but its engine (%s) counts latency from submission: response time is unknown.", in.name(l), l.Engine().Name))
 		}
 	}
 	return list

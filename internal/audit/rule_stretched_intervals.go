@@ -1,8 +1,6 @@
 package audit
 
 import (
-	"fmt"
-
 	"github.com/braggdev/bragg/internal/finding"
 )
 
@@ -27,10 +25,8 @@ func checkStretchedIntervals(in *Input) []finding.Finding {
 			if s.Intervals < 3 || float64(s.LengthMax) < stretchedFactor*float64(mean) {
 				continue
 			}
-			list = append(list, finding.Finding{Severity: finding.Info, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
-				Claim:  fmt.Sprintf("Intervals of %s last up to %s (%s on average, on %s): charts do not resolve less.", in.name(l), span(s.LengthMax), span(mean), s.VM),
-				Advice: "Give the generator more CPU, or use the native engine.",
-			})
+			list = append(list, in.about(l, finding.Info, "Give the generator more CPU, or use the native engine.",
+				"Intervals of %s last up to %s (%s on average, on %s): charts do not resolve less.", in.name(l), span(s.LengthMax), span(mean), s.VM))
 			break
 		}
 	}

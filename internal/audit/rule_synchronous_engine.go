@@ -1,8 +1,6 @@
 package audit
 
 import (
-	"fmt"
-
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/load"
 )
@@ -28,11 +26,9 @@ func checkSynchronousEngine(in *Input) []finding.Finding {
 		if len(jobs) > 1 {
 			verb = "request"
 		}
-		list = append(list, finding.Finding{Severity: finding.Warning, Subject: l.Workload,
-			Claim: fmt.Sprintf("%s: %s %s iodepth=%d from a synchronous engine; it had 1 operation in flight per clone.",
-				in.name(l.LoadSummary), jobsText(jobs), verb, jobs[0].DepthAsked),
-			Advice: "Set ioengine=libaio or io_uring, or use numjobs instead of iodepth.",
-		})
+		list = append(list, in.about(l.LoadSummary, finding.Warning, "Set ioengine=libaio or io_uring, or use numjobs instead of iodepth.",
+			"%s: %s %s iodepth=%d from a synchronous engine; it had 1 operation in flight per clone.", in.name(l.LoadSummary), jobsText(jobs),
+			verb, jobs[0].DepthAsked))
 	}
 	return list
 }

@@ -1,8 +1,6 @@
 package audit
 
 import (
-	"fmt"
-
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/unit"
 )
@@ -34,10 +32,9 @@ func checkTinyWorkingSet(in *Input) []finding.Finding {
 		if most == 0 || most >= workingSetSmall {
 			continue
 		}
-		f := finding.Finding{Severity: finding.Info, Subject: l.Workload,
-			Claim:  fmt.Sprintf("%s uses only %s per disk: a cache of the disk or the controller holds it.", in.name(l.LoadSummary), unit.FormatBytes(most)),
-			Advice: "Use several times the size of all caches (size= in the job file), unless a cache is what you measure.",
-		}
+		f := in.about(l.LoadSummary, finding.Info,
+			"Use several times the size of all caches (size= in the job file), unless a cache is what you measure.",
+			"%s uses only %s per disk: a cache of the disk or the controller holds it.", in.name(l.LoadSummary), unit.FormatBytes(most))
 		if most < workingSetTiny && in.Manifest.Rehearsal == nil {
 			f.Severity = finding.Warning
 		}

@@ -1,8 +1,6 @@
 package audit
 
 import (
-	"fmt"
-
 	"github.com/braggdev/bragg/internal/audit/digest"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
@@ -41,11 +39,9 @@ func checkVmImbalance(in *Input) []finding.Finding {
 			continue
 		}
 		name := l.Engine().RateUnit()
-		list = append(list, finding.Finding{Severity: finding.Info, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
-			Claim: fmt.Sprintf("%s is uneven: %s %s on %s, %s %s on %s.", in.name(l), unit.FormatWhole(uint64(rate(most))), name, most.VM,
-				unit.FormatWhole(uint64(rate(least))), name, least.VM),
-			Advice: "Look at single VMs in the report, and compare the nodes that they run on.",
-		})
+		list = append(list, in.about(l, finding.Info, "Look at single VMs in the report, and compare the nodes that they run on.",
+			"%s is uneven: %s %s on %s, %s %s on %s.", in.name(l), unit.FormatWhole(uint64(rate(most))), name, most.VM,
+			unit.FormatWhole(uint64(rate(least))), name, least.VM))
 	}
 	return list
 }

@@ -31,7 +31,8 @@ func checkVMMoved(in *Input) []finding.Finding {
 		earliest := max(0, e.AtNanos-e.SpanNanos)
 		f := finding.Finding{Severity: finding.Warning, Subject: e.Subject, FromNanos: earliest, ToNanos: e.AtNanos,
 			Advice: "Pin the VMs or disable automatic migration (HA, DRS), then repeat the run."}
-		f.Claim = fmt.Sprintf("%s moved from %s to %s between %s and %s", e.Subject, in.node(e.From), in.node(e.Node), unit.FormatClock(earliest), unit.FormatClock(e.AtNanos))
+		f.Claim = fmt.Sprintf("%s moved from %s to %s between %s and %s", e.Subject, in.node(e.From), in.node(e.Node), unit.FormatClock(earliest),
+			unit.FormatClock(e.AtNanos))
 		loads := in.loadsAfter(e.Group, earliest)
 		switch {
 		case e.AfterCut:

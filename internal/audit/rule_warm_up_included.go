@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/braggdev/bragg/internal/audit/digest"
@@ -46,11 +45,9 @@ func checkWarmUpIncluded(in *Input) []finding.Finding {
 		if apart > 0 {
 			where = "above"
 		}
-		list = append(list, finding.Finding{Severity: finding.Info, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
-			Claim: fmt.Sprintf("%s: %s of its first %s lie %s %s those of the rest; its mean includes that start.", in.name(l), l.Engine().RateUnit(),
-				span(int64(float64(max(3, n))*p.Seconds()*1e9)), percent(math.Abs(apart)), where),
-			Advice: "Set ramp_time in the job file, or start a warm-up workload in the setup phase.",
-		})
+		list = append(list, in.about(l, finding.Info, "Set ramp_time in the job file, or start a warm-up workload in the setup phase.",
+			"%s: %s of its first %s lie %s %s those of the rest; its mean includes that start.", in.name(l), l.Engine().RateUnit(),
+			span(int64(float64(max(3, n))*p.Seconds()*1e9)), percent(math.Abs(apart)), where))
 	}
 	return list
 }
