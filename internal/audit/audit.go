@@ -26,6 +26,7 @@ type Input struct {
 	Events   []interval.Event
 	Plan     *plan.Plan     // nil: rules that need it have no findings
 	Digest   *digest.Digest // of the intervals; without it, rules that need it have no findings
+	Others   []Other        // runs that it is compared with
 }
 
 // Rule is one check of every run.
@@ -88,6 +89,13 @@ func Rules() []Rule {
 		warmUpIncluded,
 		elidedWork,
 		prefillIncomplete,
+		memoryDisk,
+		fitsInHostMemory,
+		generatorOnTarget,
+		machineBusy,
+		numaImbalance,
+		cpuGovernor,
+		copiedRun,
 	}
 }
 

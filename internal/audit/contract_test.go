@@ -16,6 +16,7 @@ import (
 	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/stat"
+	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/testreq"
 )
 
@@ -170,6 +171,39 @@ func blocks(bytes int64) func(*made) {
 		m.in.Plan.Workloads[1].Load.Jobs = []load.JobPlan{*j}
 		large := &m.in.Plan.Workloads[1].Load.Jobs[0]
 		large.BlockMin, large.BlockMax = bytes, bytes
+	}
+}
+
+// onNode runs both VMs on one node with so much memory.
+func onNode(hypervisor string, memory int64) func(*made) {
+	return func(m *made) {
+		m.in.Plan.Target.Hypervisor = hypervisor
+		m.in.Plan.Target.Nodes = []target.Node{{ID: "1", RAMBytes: memory}}
+		m.in.Plan.Groups[0].VMs = []plan.VM{{Name: "vm-1", NodeID: "1"}, {Name: "vm-2", NodeID: "1"}}
+	}
+}
+
+// busy has the CPU use of the NUMA nodes of the controller's machine.
+func busy(provider string, shares ...float64) func(*made) {
+	return func(m *made) {
+		m.in.Plan.Target.Provider, m.in.Plan.Target.Nodes = provider, []target.Node{{ID: "1"}}
+		event(interval.Event{Kind: interval.EventUsage, Usage: &interval.Usage{Busy: shares}})(m)
+	}
+}
+
+// waiting has the pressure on the machine before the run.
+func waiting(cpu float64) func(*made) {
+	return func(m *made) {
+		busy("local")(m)
+		event(interval.Event{Kind: interval.EventUsage, Usage: &interval.Usage{CPUWaiting: cpu, IOWaiting: 0.02}})(m)
+	}
+}
+
+// other compares the run with another one.
+func other(fingerprint, ofOther string) func(*made) {
+	return func(m *made) {
+		m.load().Fingerprint = fingerprint
+		m.in.Others = []audit.Other{{Run: "run-2", Loads: []result.LoadSummary{{Workload: "w", Fingerprint: ofOther}}}}
 	}
 }
 
@@ -382,6 +416,41 @@ var contracts = map[string]contract{
 	"prefill-incomplete": {
 		fires: func(m *made) { m.in.Summary.Loads[0].Total.Bytes = 2 * 2 << 30 }, severity: finding.Warning, claim: "The prefill of w wrote 2 GiB of 4 GiB per VM",
 		silent: func(m *made) { m.in.Summary.Loads[0].Total.Bytes = 2 * 4 << 30 },
+	},
+	"memory-disk": {
+		fires: engine(noting(interval.NoteMemory, "tmpfs")), severity: finding.Warning, claim: "The disks of w are in memory (tmpfs)",
+		silent: engine(ring),
+	},
+	"fits-in-host-memory": {
+		fires: onNode("kvm", 8<<30+1), severity: finding.Info, claim: "w uses 8 GiB per node, which fit into its 8 GiB of memory",
+		silent: onNode("kvm", 8<<30),
+	},
+	"generator-on-target": {
+		fires: busy("local", 0.91, 0.91), severity: finding.Warning, claim: "which used 91 % of its CPU time in the run phase",
+		silent: busy("libvirt", 0.91, 0.91),
+	},
+	"machine-busy": {
+		fires: waiting(0.1), severity: finding.Info, claim: "waited for a CPU in 10 % of a minute, and for I/O in 2 %",
+		silent: waiting(0.09),
+	},
+	"numa-imbalance": {
+		fires: busy("local", 0.4, 0.2), severity: finding.Warning, claim: "40 % on node 0, 20 % on node 1",
+		silent: busy("local", 0.39, 0.2),
+	},
+	"cpu-governor": {
+		fires: func(m *made) {
+			busy("local")(m)
+			m.in.Manifest.Environment = map[string]string{"cpu governor": "powersave"}
+		}, severity: finding.Info,
+		claim: "was powersave",
+		silent: func(m *made) {
+			busy("local")(m)
+			m.in.Manifest.Environment = map[string]string{"cpu governor": "performance"}
+		},
+	},
+	"copied-run": {
+		fires: other("a", "a"), severity: finding.Unknown, claim: "The raw samples of w are those of run run-2",
+		silent: other("a", "b"),
 	},
 }
 

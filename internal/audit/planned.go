@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/braggdev/bragg/internal/extent"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/result"
@@ -14,8 +13,7 @@ import (
 // plannedLoad is the first measured start of a workload, with its plan. Rules that judge the plan report it once.
 type plannedLoad struct {
 	*result.LoadSummary
-	plan  *load.Plan
-	group plan.Group
+	plan *load.Plan
 }
 
 // planned lists the workloads that ran and are in the plan, in the order of their first start.
@@ -26,8 +24,7 @@ func planned(in *Input) []plannedLoad {
 		if !ok || w.Load == nil || slices.ContainsFunc(list, func(o plannedLoad) bool { return o.Workload == l.Workload }) {
 			continue
 		}
-		group, _ := in.plan().Group(w.Group)
-		list = append(list, plannedLoad{l, w.Load, group})
+		list = append(list, plannedLoad{l, w.Load})
 	}
 	return list
 }
@@ -61,34 +58,10 @@ func jobsText(jobs []load.JobPlan) string {
 	return "jobs " + strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
 }
 
-// perDevice returns the distinct bytes of each device.
-func perDevice(list []extent.Extent) map[string]int64 {
-	out := map[string]int64{}
-	for _, e := range list {
-		if _, done := out[e.Device]; !done {
-			out[e.Device] = extent.Bytes(slices.DeleteFunc(slices.Clone(list), func(o extent.Extent) bool { return o.Device != e.Device }))
-		}
+// plan returns the run's plan, or an empty one if there is none.
+func (in *Input) plan() *plan.Plan {
+	if in.Plan == nil {
+		return &plan.Plan{}
 	}
-	return out
-}
-
-// depth is the queue depth of all jobs and clones on one VM.
-func (l *plannedLoad) depth() (sum int) {
-	for _, j := range l.plan.Jobs {
-		sum += j.QueueDepth * j.Clones
-	}
-	return sum
-}
-
-// runtime returns the runtime that a step gives to a start of a workload, 0 if none: instances count starts in the order of steps.
-func (in *Input) runtime(l *result.LoadSummary) (nanos int64) {
-	instance := 0
-	for _, s := range in.plan().Steps {
-		if s.Workload == l.Workload && s.Starts != nil && !s.Starts.Prefill {
-			if instance++; instance == l.Instance {
-				return int64(s.Starts.Runtime)
-			}
-		}
-	}
-	return 0
+	return in.Plan
 }

@@ -1,8 +1,6 @@
 package audit
 
 import (
-	"fmt"
-
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/unit"
 )
@@ -30,11 +28,8 @@ func checkBacklog(in *Input) []finding.Finding {
 		if waiting == 0 || l.Due == 0 || float64(waiting) < backlogSeconds*rate {
 			continue
 		}
-		list = append(list, finding.Finding{Severity: finding.Warning, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
-			Claim: fmt.Sprintf("%s ended with a backlog of %s operations (%.3g s of work at its rate).",
-				in.name(l), unit.FormatWhole(waiting), float64(waiting)/rate),
-			Advice: "Lower the rate: this target cannot sustain it.",
-		})
+		list = append(list, in.about(l, finding.Warning, "Lower the rate: this target cannot sustain it.",
+			"%s ended with a backlog of %s operations (%.3g s of work at its rate).", in.name(l), unit.FormatWhole(waiting), float64(waiting)/rate))
 	}
 	return list
 }

@@ -2,13 +2,11 @@ package audit
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/braggdev/bragg/internal/extent"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/plan"
-	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
@@ -18,11 +16,10 @@ const unwrittenNoticed = 0.05
 var cacheReads = Rule{
 	Code:    "cache-suspected",
 	Summary: "reads may not have reached a disk",
-	Doc: "The rule checks four causes. Reads of ranges that no prefill or workload of the plan wrote: thin storage returns " +
-		"zeros from its metadata. Holes and unwritten extents that the generator found on a file or loop device; on other " +
-		"block devices (a discarded SSD, a thin volume) they cannot be detected. Buffered I/O (direct=0) on a working set " +
-		"smaller than memory: the page cache of the VM serves it. Jobs with invalidate=0 or pre_read=1. All of them give " +
-		"numbers that no disk can reach.",
+	Doc: "The rule checks four causes. Reads of ranges that no prefill or workload of the plan wrote: thin storage returns zeros from " +
+		"its metadata. Holes and unwritten extents that the generator found on a file or loop device; on other block devices (a " +
+		"discarded SSD, a thin volume) they cannot be detected. Buffered I/O (direct=0) on a working set smaller than memory: the " +
+		"page cache of the VM serves it. Jobs with invalidate=0 or pre_read=1. All of them give numbers that no disk can reach.",
 	Example: `randread reads 4 GiB of unwritten data per VM: thin storage serves it without disk I/O.`,
 	Check:   checkCacheReads,
 }
@@ -31,7 +28,7 @@ func checkCacheReads(in *Input) []finding.Finding {
 	p := in.plan()
 	var list []finding.Finding
 	for _, w := range p.Workloads {
-		if w.Load == nil || !reads(w.Load) || !started(in, w.Name) {
+		if w.Load == nil || !w.Load.Reads() || !started(in, w.Name) {
 			continue
 		}
 		unwritten, all := extent.Bytes(extent.Without(w.Load.Extents, writtenBefore(in, p, w, begins(in, w.Name)))), extent.Bytes(w.Load.Extents)
@@ -54,11 +51,9 @@ func checkCacheReads(in *Input) []finding.Finding {
 func cached(in *Input) []finding.Finding {
 	var list []finding.Finding
 	for _, l := range measured(in) {
-		for _, why := range noted(l, interval.NoteCached) {
-			list = append(list, finding.Finding{Severity: finding.Warning, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
-				Claim:  fmt.Sprintf("%s keeps its data in the page cache: %s.", in.name(l), why),
-				Advice: "Remove invalidate=0 and pre_read=1, or set direct=1.",
-			})
+		for _, why := range l.Noted(interval.NoteCached) {
+			list = append(list, in.about(l, finding.Warning, "Remove invalidate=0 and pre_read=1, or set direct=1.",
+				"%s keeps its data in the page cache: %s.", in.name(l), why))
 		}
 	}
 	return list
@@ -68,7 +63,7 @@ func cached(in *Input) []finding.Finding {
 func holes(in *Input) []finding.Finding {
 	var list []finding.Finding
 	for _, l := range measured(in) {
-		found := noted(l, interval.NoteUnwritten)
+		found := l.Noted(interval.NoteUnwritten)
 		if len(found) == 0 {
 			continue
 		}
@@ -77,19 +72,6 @@ func holes(in *Input) []finding.Finding {
 			Evidence: found, Advice: "Add workload.PrefillRun for this workload to the setup phase."})
 	}
 	return list
-}
-
-// noted returns the notes of a load's engines with one code, without duplicates.
-func noted(l *result.LoadSummary, code interval.NoteCode) []string {
-	var texts []string
-	for _, e := range l.Engines {
-		for _, n := range e.Noted(code) {
-			if !slices.Contains(texts, n.Text) {
-				texts = append(texts, n.Text)
-			}
-		}
-	}
-	return texts
 }
 
 // writtenBefore collects what prefills of the group wrote, and loads that began until a given time. A load that also writes its
@@ -122,7 +104,7 @@ func writtenBefore(in *Input, p *plan.Plan, reader plan.Workload, begin int64) [
 }
 
 func buffered(p *plan.Plan, w plan.Workload, touched int64) (finding.Finding, bool) {
-	if direct(w.Load) {
+	if w.Load.Direct() {
 		return finding.Finding{}, false
 	}
 	for _, g := range p.Groups {

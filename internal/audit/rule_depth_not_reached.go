@@ -25,7 +25,7 @@ var depthNotReached = Rule{
 func checkDepthNotReached(in *Input) []finding.Finding {
 	var list []finding.Finding
 	for _, l := range planned(in) {
-		depth := float64(l.depth())
+		depth := float64(l.plan.Depth())
 		pauses := len(l.jobs(func(j *load.JobPlan) bool { return j.Pauses || j.RateIOPS > 0 })) > 0
 		reached := 0.0
 		for _, s := range in.Digest.Of(l.Workload, l.Instance, false) {

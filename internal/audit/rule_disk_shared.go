@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/braggdev/bragg/internal/extent"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/unit"
@@ -55,8 +56,8 @@ func (in *Input) commonDevices(a, b *result.LoadSummary) []string {
 	if first.Load == nil || second.Load == nil {
 		return nil
 	}
-	other := perDevice(second.Load.Extents)
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(perDevice(first.Load.Extents))), func(device string) bool {
+	other := extent.PerDevice(second.Load.Extents)
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(extent.PerDevice(first.Load.Extents))), func(device string) bool {
 		_, both := other[device]
 		return !both
 	})

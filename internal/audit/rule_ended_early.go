@@ -22,7 +22,7 @@ var endedEarly = Rule{
 func checkEndedEarly(in *Input) []finding.Finding {
 	var list []finding.Finding
 	for _, l := range measured(in) {
-		runtime, ended := in.runtime(l), l.ToNanos-l.FromNanos
+		runtime, ended := int64(in.plan().Runtime(l.Workload, l.Instance)), l.ToNanos-l.FromNanos
 		if runtime == 0 || l.Error != "" || in.Summary.Ended != result.EndedCompleted || float64(ended) >= (1-earlyShare)*float64(runtime) || in.stopped(l) {
 			continue
 		}

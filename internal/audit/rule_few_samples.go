@@ -37,12 +37,9 @@ func checkFewSamples(in *Input) []finding.Finding {
 			if n < samplesP99 {
 				percentile, beyond = "p99 (and p99.9)", n/100
 			}
-			list = append(list, finding.Finding{Severity: finding.Info, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
-				Claim: fmt.Sprintf("%s has too few %s operations (%s) for a stable %s: %s beyond it.", in.name(l), l.Engine().Operation(d),
-					unit.FormatWhole(n),
-					percentile, beyondText(beyond)),
-				Advice: "Run the workload longer, or use a lower percentile.",
-			})
+			list = append(list, in.about(l, finding.Info, "Run the workload longer, or use a lower percentile.",
+				"%s has too few %s operations (%s) for a stable %s: %s beyond it.", in.name(l), l.Engine().Operation(d), unit.FormatWhole(n),
+				percentile, beyondText(beyond)))
 		}
 	}
 	for i := range in.Summary.Results {

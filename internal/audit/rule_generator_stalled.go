@@ -1,8 +1,6 @@
 package audit
 
 import (
-	"fmt"
-
 	"github.com/braggdev/bragg/internal/audit/digest"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/unit"
@@ -45,11 +43,9 @@ func checkGeneratorStalled(in *Input) []finding.Finding {
 		if worst.StallMaxNanos < stallNoticed && ratio < stallShareNoticed {
 			continue
 		}
-		f := finding.Finding{Severity: finding.Warning, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
-			Claim: fmt.Sprintf("The load generator of %s stalled for %s (%s of its runtime), longest %s at %s on %s.", in.name(l),
-				span(stalled), unit.FormatPercent(ratio), span(worst.StallMaxNanos), unit.FormatClock(worst.StallMaxAt), worst.VM),
-			Advice: "Give the load generator more CPU, or run fewer VMs on its machine.",
-		}
+		f := in.about(l, finding.Warning, "Give the load generator more CPU, or run fewer VMs on its machine.",
+			"The load generator of %s stalled for %s (%s of its runtime), longest %s at %s on %s.", in.name(l), span(stalled),
+			unit.FormatPercent(ratio), span(worst.StallMaxNanos), unit.FormatClock(worst.StallMaxAt), worst.VM)
 		if ratio >= stallShareUndecided {
 			f.Severity = finding.Unknown
 		}

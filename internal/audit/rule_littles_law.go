@@ -15,9 +15,8 @@ const (
 var littlesLaw = Rule{
 	Code:    "littles-law",
 	Summary: "latency and rate of a workload contradict its queue depth",
-	Doc: "Little's law: the mean number of operations in flight is their rate times their mean latency. It cannot exceed the " +
-		"queue depth of all jobs. If it does, latencies are too high or operations were counted twice, and neither number can " +
-		"be used.",
+	Doc: "Little's law: the mean number of operations in flight is their rate times their mean latency. It cannot exceed the queue " +
+		"depth of all jobs. If it does, latencies are too high or operations were counted twice, and neither number can be used.",
 	Example: `OLTP: 48,200 operations/s at 0.84 ms are 40.5 in flight, but its jobs have a queue depth of 32.`,
 	Check:   checkLittlesLaw,
 }
@@ -25,7 +24,7 @@ var littlesLaw = Rule{
 func checkLittlesLaw(in *Input) []finding.Finding {
 	var list []finding.Finding
 	for _, l := range planned(in) {
-		depth := l.depth()
+		depth := l.plan.Depth()
 		var lasted, service, operations float64
 		for _, s := range in.Digest.Of(l.Workload, l.Instance, false) {
 			lasted, service, operations = lasted+float64(s.Lasted()), service+s.ServiceNanos, operations+float64(s.Operations)

@@ -13,8 +13,7 @@ import (
 var loadErrors = Rule{
 	Code:    "load-errors",
 	Summary: "operations of a workload failed",
-	Doc: "A failed operation transferred no data. It is in no operation count and no latency, so a load that fails fast " +
-		"can look fast.",
+	Doc:     "A failed operation transferred no data. It is in no operation count and no latency, so a load that fails fast can look fast.",
 	Example: `9 of 2,030,009 operations of OLTP failed (less than 0.01 %): 9 EIO.`,
 	Check:   checkLoadErrors,
 }

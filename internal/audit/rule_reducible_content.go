@@ -12,10 +12,9 @@ const reducibleWhole = 0.95
 var reducibleContent = Rule{
 	Code:    "reducible-content",
 	Summary: "written data compresses or repeats",
-	Doc: "Storage that compresses, deduplicates or detects zeros stores less of such data than was written, so that fewer bytes " +
-		"reach its disks and more of them fit into its caches. Zeros and one repeated block or pattern nearly vanish (severity " +
-		"warning). A share that the job file states on purpose (buffer_compress_percentage, dedupe_percentage) is for " +
-		"information.",
+	Doc: "Storage that compresses, deduplicates or detects zeros stores less of such data than was written, so that fewer bytes reach " +
+		"its disks and more of them fit into its caches. Zeros and one repeated block or pattern nearly vanish (severity warning). A " +
+		"share that the job file states on purpose (buffer_compress_percentage, dedupe_percentage) is for information.",
 	Example: `OLTP writes data of which storage with compression or deduplication saves up to 100 % (job "log").`,
 	Check:   checkReducibleContent,
 }

@@ -10,9 +10,8 @@ import (
 var rehearsal = Rule{
 	Code:    "rehearsal",
 	Summary: "the run was a rehearsal: scaled down in time, VMs and data",
-	Doc: "A rehearsal shows that a scenario works on a target. Its data may fit into caches that the full data set " +
-		"exceeds, and its phases are too short for a steady state. Compare it only with rehearsals of the same scale " +
-		"factors.",
+	Doc: "A rehearsal shows that a scenario works on a target. Its data may fit into caches that the full data set exceeds, and its " +
+		"phases are too short for a steady state. Compare it only with rehearsals of the same scale factors.",
 	Example: `This is a rehearsal of 1 m (time factor 0.0249); its numbers do not describe the full scenario.`,
 	Check:   checkRehearsal,
 }

@@ -1,8 +1,6 @@
 package audit
 
 import (
-	"fmt"
-
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/unit"
 )
@@ -13,9 +11,8 @@ const responseFactor = 2.0
 var responseBeyondService = Rule{
 	Code:    "response-beyond-service",
 	Summary: "operations queued before submission",
-	Doc: "Service time starts when an operation is submitted, response time when it is due. Response time is much larger " +
-		"than service time when operations queue behind slow ones. Users experience the response time; service time alone " +
-		"hides the queue.",
+	Doc: "Service time starts when an operation is submitted, response time when it is due. Response time is much larger than service " +
+		"time when operations queue behind slow ones. Users experience the response time; service time alone hides the queue.",
 	Example: `OLTP: read operations queued before submission (p99: 2.55 ms service time, 18.9 ms response time).`,
 	Check:   checkResponse,
 }
@@ -32,11 +29,9 @@ func checkResponse(in *Input) []finding.Finding {
 			if response < responseFactor*service {
 				continue
 			}
-			list = append(list, finding.Finding{Severity: finding.Info, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
-				Claim: fmt.Sprintf("%s: %s operations queued before submission (p99: %s service time, %s response time).",
-					in.name(l), l.Engine().Operation(d), unit.FormatLatency(service), unit.FormatLatency(response)),
-				Advice: "Use response time; compare service time only with closed-loop figures (fio clat, X-Ray).",
-			})
+			list = append(list, in.about(l, finding.Info, "Use response time; compare service time only with closed-loop figures (fio clat, X-Ray).",
+				"%s: %s operations queued before submission (p99: %s service time, %s response time).", in.name(l), l.Engine().Operation(d),
+				unit.FormatLatency(service), unit.FormatLatency(response)))
 		}
 	}
 	return list

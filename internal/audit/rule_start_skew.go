@@ -13,9 +13,8 @@ const startSkewNoticed = int64(500e6)
 var startSkew = Rule{
 	Code:    "start-skew",
 	Summary: "the VMs of a workload did not start together",
-	Doc: "A load is prepared on all VMs and starts at one agreed moment, or staggered as the scenario says. Some VMs " +
-		"started later, because their machine, the generator or the network was busy. Sums over VMs do not include all " +
-		"VMs in the first seconds.",
+	Doc: "A load is prepared on all VMs and starts at one agreed moment, or staggered as the scenario says. Some VMs started later, " +
+		"because their machine, the generator or the network was busy. Sums over VMs do not include all VMs in the first seconds.",
 	Example: `Start skew of OLTP: 730 ms; OLTP-0003 started last.`,
 	Check:   checkStartSkew,
 }

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"github.com/braggdev/bragg/internal/extent"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/unit"
 )
@@ -14,10 +15,9 @@ const (
 var tinyWorkingSet = Rule{
 	Code:    "tiny-working-set",
 	Summary: "a workload uses so little data that a cache of the disk holds it",
-	Doc: "The rule takes the device of which a workload uses most, per VM. Below 32 MiB the data fits into caches of any " +
-		"processor, controller or disk (severity warning), below 256 MiB into those of most hard disks and RAID controllers " +
-		"(info). Reads are then served from memory, and writes are merged there. In a rehearsal, which shrinks data on " +
-		"purpose, the severity is info.",
+	Doc: "The rule takes the device of which a workload uses most, per VM. Below 32 MiB the data fits into caches of any processor, " +
+		"controller or disk (severity warning), below 256 MiB into those of most hard disks and RAID controllers (info). Reads are " +
+		"then served from memory, and writes are merged there. In a rehearsal, which shrinks data on purpose, the severity is info.",
 	Example: `OLTP uses only 16 MiB per disk: a cache of the disk or the controller holds it.`,
 	Check:   checkTinyWorkingSet,
 }
@@ -26,7 +26,7 @@ func checkTinyWorkingSet(in *Input) []finding.Finding {
 	var list []finding.Finding
 	for _, l := range planned(in) {
 		var most int64
-		for _, bytes := range perDevice(l.plan.Extents) {
+		for _, bytes := range extent.PerDevice(l.plan.Extents) {
 			most = max(most, bytes)
 		}
 		if most == 0 || most >= workingSetSmall {

@@ -11,10 +11,9 @@ import (
 var vmStopped = Rule{
 	Code:    "vm-stopped",
 	Summary: "a VM stopped unexpectedly",
-	Doc: "The provider reports that a VM is off or paused after a fault, although the run did not power it off: its guest " +
-		"crashed, QEMU exited, its storage is full, or it lost power. From then on sums lack its part, and other VMs have " +
-		"its resources. The time is that of the hypervisor's event; without an event, it lies between the last response " +
-		"of the VM and the detection.",
+	Doc: "The provider reports that a VM is off or paused after a fault, although the run did not power it off: its guest crashed, QEMU " +
+		"exited, its storage is full, or it lost power. From then on sums lack its part, and other VMs have its resources. The time " +
+		"is that of the hypervisor's event; without an event, it lies between the last response of the VM and the detection.",
 	Example: `OLTP-0002 stopped unexpectedly at 2:21: libvirt state "shut off (crashed)": guest panic or QEMU exit.`,
 	Check:   checkVMStopped,
 }

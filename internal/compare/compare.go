@@ -174,7 +174,7 @@ func build(runs []*document.Run, names []string, o Options) (*Comparison, []*doc
 	c.Warnings = comparisonWarnings(documents, names)
 	c.Results = comparedResults(documents, c.Runs)
 	c.Loads = comparedLoads(documents)
-	c.Findings = comparedFindings(documents, names)
+	c.Findings = append(copies(runs, names), comparedFindings(documents, names)...)
 	return c, documents, nil
 }
 

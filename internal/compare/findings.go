@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/braggdev/bragg/internal/audit"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/report/document"
 	"github.com/braggdev/bragg/internal/report/draw"
@@ -42,6 +43,20 @@ func comparedFindings(documents []*document.Document, names []string) []Finding 
 	slices.SortStableFunc(list, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(slices.Index(order, a.Severity), slices.Index(order, b.Severity)), cmp.Compare(kind[a.Code], kind[b.Code]))
 	})
+	return list
+}
+
+// copies finds runs that are copies of one before them.
+func copies(runs []*document.Run, names []string) []Finding {
+	list := []Finding{}
+	for i, r := range runs {
+		for j, o := range runs[:i] {
+			in := audit.Input{Manifest: r.Manifest, Summary: r.Summary, Others: []audit.Other{{Run: o.Manifest.Run, Loads: o.Summary.Loads}}}
+			for _, f := range audit.AgainstOthers(in) {
+				list = append(list, Finding{Runs: []string{names[j], names[i]}, Finding: f})
+			}
+		}
+	}
 	return list
 }
 

@@ -96,6 +96,9 @@ func Run(ctx context.Context, in Input) (result.Summary, error) {
 	s.Scaling = scalingOf(ev)
 	s.Impacts = withoutSteps(s.Impacts, s.Scaling)
 	ev.setEngines(s.Loads)
+	for i := range s.Loads {
+		s.Loads[i].Fingerprint = ev.digest.Fingerprint(s.Loads[i].Workload, s.Loads[i].Instance, s.Loads[i].Prefill)
+	}
 	for _, r := range ev.shown {
 		if err := ctx.Err(); err != nil {
 			return result.Summary{}, fmt.Errorf("evaluate run: %w", err)

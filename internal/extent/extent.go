@@ -97,3 +97,12 @@ func Without(list, taken []Extent) []Extent {
 	}
 	return left
 }
+
+// PerDevice counts the distinct bytes of each device.
+func PerDevice(list []Extent) map[string]int64 {
+	out := map[string]int64{}
+	for _, e := range flat(list) {
+		out[e.Device] += e.Length
+	}
+	return out
+}

@@ -89,6 +89,7 @@ const (
 	NoteBuffered  NoteCode = "buffered"  // direct I/O was requested, but the page cache is used
 	NoteCached    NoteCode = "cached"    // the configuration requests that reads are served from memory
 	NoteUnwritten NoteCode = "unwritten" // reads ranges of Device that were never written
+	NoteMemory    NoteCode = "in-memory" // Device is in memory: Text is its file system or device
 )
 
 // IsZero reports whether the engine is unknown.

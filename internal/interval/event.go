@@ -28,12 +28,22 @@ const (
 	EventPaused EventKind = "controller-paused" // the controller was paused for the SpanNanos before
 	EventShared EventKind = "machine-shared"    // run Subject uses the same machine from now on
 	EventAlone  EventKind = "machine-left"      // it no longer does
+	EventUsage  EventKind = "machine-usage"     // Usage of the controller's machine: before the run, and in its run phase
 
 	// Operation began on Subject, or on Count VMs with one call; the end has the same OperationID. Its duration is the
 	// difference of the two times. For an end that is detected by polling, SpanNanos is the time since the previous poll.
 	EventOperationStarted EventKind = "operation-started"
 	EventOperationEnded   EventKind = "operation-ended"
 )
+
+// Usage is the usage of a machine by everything on it, as shares from 0 to 1.
+type Usage struct {
+	// CPUWaiting and IOWaiting are the shares of the last minute in which a task waited for a CPU or for I/O.
+	CPUWaiting float64 `json:"cpu_waiting,omitempty"`
+	IOWaiting  float64 `json:"io_waiting,omitempty"`
+	// Busy is the share of CPU time used since the event before, for each NUMA node.
+	Busy []float64 `json:"numa_busy,omitempty"`
+}
 
 // Controller is the Subject of events about the machine that drives the run.
 const Controller = "controller"
@@ -58,6 +68,7 @@ type Event struct {
 	Node     string  `json:"node,omitempty"`     // id of the node where Subject is
 	From     string  `json:"from,omitempty"`     // id of the node where it was before
 	Engine   *Engine `json:"engine,omitempty"`
+	Usage    *Usage  `json:"usage,omitempty"`
 	Message  string  `json:"message,omitempty"`   // a sentence for a reader
 	Error    string  `json:"error,omitempty"`     // set on *-ended events when it failed
 	Simulate bool    `json:"simulated,omitempty"` // only simulated on this target

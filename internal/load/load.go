@@ -11,6 +11,7 @@ package load
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -131,6 +132,24 @@ type JobPlan struct {
 	// Pauses: it does not have its queue depth in flight, or keep its rate, all the time that is recorded: it starts later, has a
 	// ramp, thinks, or follows a log.
 	Pauses bool `json:"pauses,omitempty"`
+}
+
+// Reads reports whether any job reads.
+func (p *Plan) Reads() bool {
+	return slices.ContainsFunc(p.Jobs, func(j JobPlan) bool { return j.Reads })
+}
+
+// Direct reports whether any job bypasses the page cache.
+func (p *Plan) Direct() bool {
+	return slices.ContainsFunc(p.Jobs, func(j JobPlan) bool { return j.Direct })
+}
+
+// Depth returns the queue depth of all jobs and clones together.
+func (p *Plan) Depth() (sum int) {
+	for _, j := range p.Jobs {
+		sum += j.QueueDepth * j.Clones
+	}
+	return sum
 }
 
 // OptionRateScale is the option of a workload by which all rates of the job file are multiplied, for every generator that

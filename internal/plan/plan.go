@@ -235,6 +235,36 @@ func (p *Plan) Workload(name string) (Workload, bool) {
 	return Workload{}, false
 }
 
+// Runtime returns the runtime that a step gives to a start of a workload, 0 if none. Instances count starts from 1, without prefills.
+func (p *Plan) Runtime(workload string, instance int) time.Duration {
+	for _, s := range p.Steps {
+		if s.Workload != workload || s.Starts == nil || s.Starts.Prefill {
+			continue
+		}
+		if instance--; instance == 0 {
+			return s.Starts.Runtime
+		}
+	}
+	return 0
+}
+
+// Fullest returns the node with most VMs of a group, and their number.
+func (p *Plan) Fullest(group string) (node target.Node, vms int) {
+	g, _ := p.Group(group)
+	for _, n := range p.Target.Nodes {
+		here := 0
+		for _, vm := range g.VMs {
+			if vm.NodeID == n.ID {
+				here++
+			}
+		}
+		if here > vms {
+			node, vms = n, here
+		}
+	}
+	return node, vms
+}
+
 // Scaled converts a number of VMs in the scenario to that in the plan, which differs in a rehearsal.
 func (g Group) Scaled(scenarioCount int) int {
 	if n, ok := g.Counts[scenarioCount]; ok {

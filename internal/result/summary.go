@@ -251,6 +251,8 @@ type LoadSummary struct {
 	CPUNanos     int64  `json:"cpu_ns,omitempty"`
 	StalledNanos int64  `json:"stalled_ns,omitempty"`
 	Error        string `json:"error,omitempty"`
+	// Fingerprint identifies its raw samples: two runs never have the same. Empty if it has too few of them.
+	Fingerprint string `json:"fingerprint,omitempty"`
 }
 
 // Engine is one of Engines, which differ by machine and not by workload. It is zero if none is known.
@@ -259,6 +261,19 @@ func (l *LoadSummary) Engine() interval.Engine {
 		return interval.Engine{}
 	}
 	return l.Engines[0]
+}
+
+// Noted returns the texts of the notes of its engines with one code, without duplicates.
+func (l *LoadSummary) Noted(code interval.NoteCode) []string {
+	var texts []string
+	for _, e := range l.Engines {
+		for _, n := range e.Noted(code) {
+			if !slices.Contains(texts, n.Text) {
+				texts = append(texts, n.Text)
+			}
+		}
+	}
+	return texts
 }
 
 // Unfinished counts operations of one kind that never completed. Operations that were due and never issued have no kind: they are

@@ -187,6 +187,7 @@ func (x *execution) runPlan(ctx context.Context) (executor.Outcome, error) {
 		Observer: &observer{x.record, scraped, x},
 	})
 	defer x.agents.Close()
+	used := &usage{record: x.record}
 	output, err := x.outputDir()
 	if err != nil {
 		return executor.Outcome{}, err
@@ -199,6 +200,7 @@ func (x *execution) runPlan(ctx context.Context) (executor.Outcome, error) {
 				x.agents.Moved(e.Subject, e.Node)
 			}
 			x.record.Event(e)
+			used.follow(e)
 		},
 		Zero: x.record.zero, Dir: output, Collect: x.collectLogs, Failpoint: x.options.Failpoint,
 	})

@@ -7,7 +7,7 @@
 package digest
 
 import (
-	"hash/maphash"
+	"fmt"
 	"math"
 	"slices"
 
@@ -24,7 +24,6 @@ type Digest struct {
 	streams map[streamKey]*Stream
 	keys    []streamKey // in order of first sight
 	loads   map[loadKey]*Profile
-	seed    maphash.Seed
 }
 
 type streamKey struct {
@@ -78,7 +77,7 @@ type Gap struct{ FromNanos, ToNanos int64 }
 
 // New returns an empty Digest.
 func New() *Digest {
-	return &Digest{streams: map[streamKey]*Stream{}, loads: map[loadKey]*Profile{}, seed: maphash.MakeSeed()}
+	return &Digest{streams: map[streamKey]*Stream{}, loads: map[loadKey]*Profile{}}
 }
 
 // Add takes one interval, which it does not keep.
@@ -93,7 +92,7 @@ func (d *Digest) Add(iv *interval.Interval) {
 	}
 	s.follow(iv)
 	s.count(iv)
-	operations, latency := s.trace(iv, d.seed)
+	operations, latency := s.trace(iv)
 	if iv.Prefill {
 		return
 	}
@@ -183,7 +182,7 @@ const depthLengthMin = int64(500e6)
 
 // trace folds the interval into the fingerprint and returns its operations and the sum of their response times. Sums of latencies
 // in nanoseconds never repeat by chance; the counts of a load with a rate do.
-func (s *Stream) trace(iv *interval.Interval, seed maphash.Seed) (operations uint64, response float64) {
+func (s *Stream) trace(iv *interval.Interval) (operations uint64, response float64) {
 	var latency float64
 	for i := range iv.Directions {
 		operations += iv.Directions[i].Operations
@@ -197,9 +196,35 @@ func (s *Stream) trace(iv *interval.Interval, seed maphash.Seed) (operations uin
 	}
 	if operations > 0 && latency > 0 {
 		s.Busy++
-		s.Fingerprint = maphash.Comparable(seed, [3]uint64{s.Fingerprint, operations, math.Float64bits(latency)})
+		s.Fingerprint = mix(mix(s.Fingerprint+operations) + math.Float64bits(latency))
 	}
 	return operations, response
+}
+
+// mix is the finalizer of SplitMix64. The same samples have the same fingerprint in every program.
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// fingerprintIntervals is how many busy intervals a fingerprint needs.
+const fingerprintIntervals = 5
+
+// Fingerprint identifies the raw samples of one start of a workload on all its VMs: counts and latencies of every busy interval. It
+// is empty if there are too few.
+func (d *Digest) Fingerprint(workload string, instance int, prefill bool) string {
+	var sum uint64
+	busy := 0
+	for _, s := range d.Of(workload, instance, prefill) {
+		sum += mix(s.Fingerprint)
+		busy += s.Busy
+	}
+	if busy < fingerprintIntervals {
+		return ""
+	}
+	return fmt.Sprintf("%016x", sum)
 }
 
 func latencySum(h *stat.Histogram) float64 {

@@ -154,7 +154,7 @@ func Swing(values []float64) float64 {
 		var means []float64
 		var within, count float64
 		for block := range slices.Chunk(values[:len(values)/length*length], length) {
-			mean := meanOf(block)
+			mean := Mean(block)
 			means = append(means, mean)
 			for _, v := range block {
 				within += (v - mean) * (v - mean)
@@ -166,12 +166,13 @@ func Swing(values []float64) float64 {
 		if apart <= swingSure*math.Sqrt(within/count/float64(length)) {
 			continue
 		}
-		worst = max(worst, apart/meanOf(values))
+		worst = max(worst, apart/Mean(values))
 	}
 	return worst
 }
 
-func meanOf(values []float64) float64 {
+// Mean is the arithmetic mean.
+func Mean(values []float64) float64 {
 	sum := 0.0
 	for _, v := range values {
 		sum += v

@@ -61,6 +61,9 @@ func Open(path string, consent Consent, flags int) (*os.File, State, error) {
 	return f, before, nil
 }
 
+// InMemory cannot find it out on this system.
+func InMemory(*os.File) string { return "" }
+
 // ReadWarning is not supported on this system.
 func ReadWarning(*os.File, []extent.Extent) (int64, error) { return 0, errors.ErrUnsupported }
 

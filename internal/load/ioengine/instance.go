@@ -213,6 +213,9 @@ func (in *instance) Engine() interval.Engine {
 		if o.file.Buffered != "" {
 			e.Notes = append(e.Notes, interval.EngineNote{Code: interval.NoteBuffered, Device: o.device, Text: o.file.Buffered})
 		}
+		if medium := blockdev.InMemory(o.file.Handle); medium != "" {
+			e.Notes = append(e.Notes, interval.EngineNote{Code: interval.NoteMemory, Device: o.device, Text: medium})
+		}
 	}
 	e.Notes = append(e.Notes, in.notes...)
 	return e

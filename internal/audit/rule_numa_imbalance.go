@@ -1,0 +1,51 @@
+package audit
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/interval"
+)
+
+// CPU use of NUMA nodes is uneven from a factor and a distance, and a machine exhausted from a share of its CPU time.
+const (
+	numaFactor   = 1.5
+	numaApart    = 0.2
+	cpuExhausted = 0.9
+)
+
+var numaImbalance = Rule{
+	Code:    "numa-imbalance",
+	Summary: "the load used one NUMA node much more than another",
+	Doc: "In the run phase, one NUMA node of the machine used more than 1.5 times the CPU time of another, and 20 points more. " +
+		"Threads of the load wait for CPUs of the busy node, or reach the disk through the memory of the other one, and the " +
+		"next run may place them differently.",
+	Example: `CPU use of the NUMA nodes was uneven: 82 % on node 0, 11 % on node 1.`,
+	Check:   checkNumaImbalance,
+}
+
+func checkNumaImbalance(in *Input) []finding.Finding {
+	busy := in.numaBusy()
+	if len(busy) < 2 || !in.onThisMachine() {
+		return nil
+	}
+	least, most := slices.Min(busy), slices.Max(busy)
+	if most < numaFactor*least || most-least < numaApart {
+		return nil
+	}
+	return []finding.Finding{{Severity: finding.Warning,
+		Claim: fmt.Sprintf("CPU use of the NUMA nodes was uneven: %s on node %d, %s on node %d.", percent(most), slices.Index(busy, most),
+			percent(least), slices.Index(busy, least)),
+		Advice: "Bind jobs with numa_cpu_nodes, or distribute the VMs evenly."}}
+}
+
+// numaBusy returns the share of CPU time that each NUMA node used in the run phase; empty if unknown.
+func (in *Input) numaBusy() []float64 {
+	for _, e := range in.Events {
+		if e.Kind == interval.EventUsage && e.Usage != nil && len(e.Usage.Busy) > 0 {
+			return e.Usage.Busy
+		}
+	}
+	return nil
+}
