@@ -38,6 +38,7 @@ type Comparison struct {
 	AlignAt  string `json:"align_at"`
 	Runs     []Run  `json:"runs"`
 	Sets     *Sets  `json:"sets"` // null for a comparison of single runs
+	Gate     *Gate  `json:"gate"` // null without conditions
 	// Largest are the largest differences, at most five, the largest first.
 	Largest  []Difference `json:"largest_differences"`
 	Warnings []string     `json:"warnings"`

@@ -142,7 +142,6 @@ func test(numbers []Number) int {
 }
 
 func (n *Number) reset() {
-	unknown := result.Number(math.NaN())
 	n.BaseMean, n.NewMean, n.Ratio, n.Low, n.High, n.P, n.Noise, n.Detectable = unknown, unknown, unknown, unknown, unknown, unknown, unknown, unknown
 	n.Verdict = ""
 }

@@ -20,6 +20,7 @@ type comparisonView struct {
 	Differences draw.Table
 	Note        string // below the differences or numbers
 	Colors      []int  // of the runs
+	Gate        []gateLine
 	Sets        draw.Table
 	Counts      draw.Table
 	Factors     draw.Table
@@ -27,6 +28,11 @@ type comparisonView struct {
 	Loads       draw.Table
 	Figures     []comparedFigure
 }
+
+// gateLine is one check of a gate, and the class of its colour.
+type gateLine struct{ Class, Text string }
+
+var gateClasses = map[compare.Outcome]string{compare.Passed: "info", compare.Failed: "fail", compare.Undecided: "unknown"}
 
 // comparedFigure is one result in all runs, as the page shows it.
 type comparedFigure struct {
@@ -75,6 +81,11 @@ func viewOf(c *compare.Comparison) (*comparisonView, error) {
 		v.Loads = draw.Table{}
 		v.Sets, v.Counts, v.Note = setsTable(c.Sets), countsTable(c), setsNote
 		heading = setsTitle(c) + " of " + c.Runs[0].Title
+	}
+	if c.Gate != nil {
+		for i := range c.Gate.Checks {
+			v.Gate = append(v.Gate, gateLine{gateClasses[c.Gate.Checks[i].Outcome], gateText(&c.Gate.Checks[i])})
+		}
 	}
 	data := page.PageData{Marks: comparisonMarks(c)}
 	for i := range c.Runs {

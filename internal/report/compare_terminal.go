@@ -35,6 +35,9 @@ func (p *textPage) comparison(c *compare.Comparison) {
 	}
 	p.line("")
 	p.text("", c.Headline, p.Bold)
+	if c.Gate != nil {
+		printGate(p, c.Gate)
+	}
 	if c.Sets != nil {
 		printSets(p, c)
 	} else {
@@ -95,6 +98,9 @@ func factorTable(c *compare.Comparison) draw.Table {
 }
 
 func (p *textPage) comparedResult(c *compare.Comparison, r *compare.Result) {
+	if c.Sets != nil && len(r.Lines) == 0 {
+		return
+	}
 	p.section(r.Title)
 	p.comparedLines(c, r)
 	if len(r.Rows) > 0 && c.Sets == nil {

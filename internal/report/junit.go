@@ -110,6 +110,10 @@ func JUnitOf(w io.Writer, all []Ran) error {
 		s.count()
 		out.Suites = append(out.Suites, s)
 	}
+	return out.write(w)
+}
+
+func (out *junitSuites) write(w io.Writer) error {
 	if _, err := io.WriteString(w, xml.Header); err != nil {
 		return fmt.Errorf("write report as junit: %w", err)
 	}

@@ -25,7 +25,7 @@ type Ratio struct {
 	// ISO 5725, from the spread within both groups.
 	Noise float64
 
-	standardError, df, resolution float64 // of the logarithm
+	shift, standardError, df, resolution float64 // of the logarithm
 }
 
 // welchMin is the number of runs in each group from which Welch's approximation of the degrees of freedom is used, and for equal
@@ -43,16 +43,15 @@ func RatioOf(a, b []float64, resolution float64) (Ratio, bool) {
 	}
 	na, nb := float64(len(a)), float64(len(b))
 	ofA, ofB := varianceA/na, varianceB/nb
-	r := Ratio{standardError: math.Sqrt(ofA + ofB), df: min(na, nb) - 1, resolution: math.Log1p(resolution)}
+	r := Ratio{shift: meanB - meanA, standardError: math.Sqrt(ofA + ofB), df: min(na, nb) - 1, resolution: math.Log1p(resolution)}
 	if min(na, nb) >= welchMin || na == nb && na == welchMin-1 {
 		if r.df = na + nb - 2; ofA+ofB > 0 {
 			r.df = (ofA + ofB) * (ofA + ofB) / (ofA*ofA/(na-1) + ofB*ofB/(nb-1))
 		}
 	}
-	shift := meanB - meanA
-	r.Value = math.Exp(shift)
-	r.Low, r.High = r.interval(shift)
-	if beyond := math.Abs(shift) - r.resolution; beyond <= 0 {
+	r.Value = math.Exp(r.shift)
+	r.Low, r.High = r.Interval(Confidence)
+	if beyond := math.Abs(r.shift) - r.resolution; beyond <= 0 {
 		r.P = 1
 	} else if r.standardError > 0 {
 		r.P = StudentBeyond(beyond/r.standardError, r.df)
@@ -62,12 +61,13 @@ func RatioOf(a, b []float64, resolution float64) (Ratio, bool) {
 	return r, true
 }
 
-func (r *Ratio) interval(shift float64) (low, high float64) {
+// Interval returns the bounds between which the true ratio lies with a confidence.
+func (r *Ratio) Interval(confidence float64) (low, high float64) {
 	half := r.resolution
 	if r.standardError > 0 {
-		half += StudentQuantile(1-Level/2, r.df) * r.standardError
+		half += StudentQuantile((1+confidence)/2, r.df) * r.standardError
 	}
-	return math.Exp(shift - half), math.Exp(shift + half)
+	return math.Exp(r.shift - half), math.Exp(r.shift + half)
 }
 
 // Detectable returns the smallest relative increase that groups of this size and spread show at a level with probability power.
