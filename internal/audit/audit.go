@@ -10,6 +10,7 @@ package audit
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/braggdev/bragg/internal/audit/digest"
@@ -142,11 +143,18 @@ func (in *Input) name(l *result.LoadSummary) string {
 	return l.Workload
 }
 
-// measured lists the workloads whose numbers are results: all except prefills.
+// measured lists the workloads whose numbers are results: all except prefills and those that ended before the run phase, such as
+// warm-ups.
 func measured(in *Input) []*result.LoadSummary {
+	run := int64(math.MinInt64)
+	for _, p := range in.Summary.Phases {
+		if p.Name == string(plan.Run) {
+			run = p.FromNanos
+		}
+	}
 	var list []*result.LoadSummary
 	for i := range in.Summary.Loads {
-		if !in.Summary.Loads[i].Prefill {
+		if !in.Summary.Loads[i].Prefill && in.Summary.Loads[i].ToNanos > run {
 			list = append(list, &in.Summary.Loads[i])
 		}
 	}

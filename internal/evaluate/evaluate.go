@@ -73,8 +73,8 @@ type evaluator struct {
 	gauges    gaugeRecord // of the run phase
 	// staircases are the loads that the run starts on more and more VMs.
 	staircases []*staircase
-	shown     []*shown
-	caveats   []string
+	shown      []*shown
+	caveats    []string
 }
 
 // Run computes everything that reports read: each result of the scenario with its series and statistics, windows, roll-ups per

@@ -116,7 +116,9 @@ func TestScaling(t *testing.T) {
 	}
 }
 
-func within(got, want, relative float64) bool { return got >= want*(1-relative) && got <= want*(1+relative) }
+func within(got, want, relative float64) bool {
+	return got >= want*(1-relative) && got <= want*(1+relative)
+}
 
 func TestScalingIsRefused(t *testing.T) {
 	law := scaling.Coefficients{Lambda: 1e5, Sigma: 0.05, Kappa: 0.01}

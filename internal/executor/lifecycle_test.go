@@ -300,7 +300,6 @@ func (l *lab) runWith(text string, journal *control.Journal, failpoint func(stri
 	return outcome
 }
 
-
 var errInjected = errors.New("injected failure")
 
 // nth returns a failpoint that fails at one pass of one name.

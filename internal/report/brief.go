@@ -59,7 +59,7 @@ func (p *textPage) brief(d *document.Document) {
 	p.missing(d)
 	p.failures(d)
 	for _, m := range d.Measured {
-		p.item(m.Title, strings.Join(m.Facts, "; "))
+		p.item(m.Title(), strings.Join(m.Facts, "; "))
 	}
 	p.briefFindings(d)
 	p.line("")

@@ -61,6 +61,7 @@ func headlines(d *Document) []Headline {
 			}
 		}
 	}
+	fewest(list)
 	return list
 }
 
@@ -105,28 +106,47 @@ func parts(d *Document, r *Result, kind, name string) []HeadlinePart {
 			p.Change = p.Value/list[0].Value - 1
 		}
 	}
-	return fewest(list)
-}
-
-// fewest keeps the baseline, the largest changes and the last part.
-func fewest(list []HeadlinePart) []HeadlinePart {
-	for len(list) > partsMax {
-		least := 1
-		for i := 1; i < len(list)-1; i++ {
-			if change(&list[i]) < change(&list[least]) {
-				least = i
-			}
-		}
-		list = slices.Delete(list, least, least+1)
-	}
 	return list
 }
 
+// fewest leaves the same few windows in all numbers: the baselines, the last one, and those with the largest changes.
+func fewest(list []Headline) {
+	largest := map[string]float64{} // change by label
+	var labels []string             // in the order of time
+	last := ""
+	for i := range list {
+		parts := list[i].Parts
+		for k := 1; k < len(parts); k++ {
+			if _, known := largest[parts[k].Label]; !known {
+				labels = append(labels, parts[k].Label)
+			}
+			largest[parts[k].Label] = max(largest[parts[k].Label], change(&parts[k]))
+		}
+		if n := len(parts); n > 1 && last == "" {
+			last = parts[n-1].Label
+		}
+	}
+	slices.SortStableFunc(labels, func(a, b string) int { return cmp.Compare(largest[b], largest[a]) })
+	keep := append([]string{last}, slices.DeleteFunc(labels, func(l string) bool { return l == last })...)
+	keep = keep[:min(len(keep), partsMax-1)]
+	for i := range list {
+		if parts := list[i].Parts; len(parts) > 1 {
+			list[i].Parts = slices.DeleteFunc(parts, func(p HeadlinePart) bool {
+				return p.Window != parts[0].Window && !slices.Contains(keep, p.Label)
+			})
+		}
+	}
+}
+
+// change is how far a part is from the baseline: a half is as far as a double.
 func change(p *HeadlinePart) float64 {
 	if p.AtLeast {
 		return math.Inf(1)
 	}
-	return math.Abs(float64(p.Change))
+	if math.IsNaN(float64(p.Change)) {
+		return 0
+	}
+	return math.Abs(math.Log(max(1e-9, 1+float64(p.Change))))
 }
 
 // livedOn is the change of the VMs of a summed rate that no event took away: the others are missing in the sum, which says nothing

@@ -13,34 +13,69 @@ import (
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-// Measured describes what the first start of a workload really did: which engine, which I/O, on how much data, beside what. Facts
-// about the jobs come from the plan, all others from the record.
+// Measured describes what workloads really did: which engine, which I/O, on how much data, beside what. Facts about the jobs come from
+// the plan, all others from the first start of the first of the workloads.
 type Measured struct {
-	Title string   `json:"workload"`
-	Facts []string `json:"facts"`
+	Workloads []string `json:"workloads"` // which do the same
+	Facts     []string `json:"facts"`
 }
 
-// jobsNamed bounds the jobs of a workload that are described one by one.
-const jobsNamed = 3
+// jobsNamed bounds the jobs of a workload that are described one by one, workloadsNamed the workloads that are named.
+const (
+	jobsNamed      = 3
+	workloadsNamed = 3
+)
 
-// measured describes every workload but prefills.
+// measured describes the workloads of the run phase: of prefills and of warm-ups in the setup no number is shown.
 func measured(d *Document, s *result.Summary, p *plan.Plan) []Measured {
-	list := []Measured{}
+	list, same := []Measured{}, map[string]int{}
 	for i := range d.Workloads {
 		w := &d.Workloads[i]
-		if w.Prefill || w.Operations == 0 || w.Start > 1 {
+		if w.Prefill || w.Operations == 0 || w.Start > 1 || d.beforeRun(w) {
 			continue
 		}
-		m := Measured{Title: w.Title(), Facts: []string{engineFact(w)}}
-		if planned := plannedLoad(p, w.Name); planned != nil {
-			m.Facts = append(m.Facts, jobFacts(planned.Jobs)...)
-			m.Facts = append(m.Facts, depthFact(w, &s.Loads[i], planned), dataFact(w, p, planned), contentFact(planned))
+		facts := []string{engineFact(w)}
+		planned := plannedLoad(p, w.Name)
+		if planned != nil {
+			facts = append(facts, jobFacts(planned.Jobs)...)
+			facts = append(facts, dataFact(w, p, planned), contentFact(planned))
 		}
-		m.Facts = append(m.Facts, writtenFact(d, w), besideFact(d, w))
-		m.Facts = slices.DeleteFunc(m.Facts, func(f string) bool { return f == "" })
-		list = append(list, m)
+		facts = append(facts, writtenFact(d, w))
+		key := fmt.Sprint(facts)
+		if at, known := same[key]; known {
+			list[at].Workloads = append(list[at].Workloads, w.Name)
+			continue
+		}
+		same[key] = len(list)
+		if planned != nil {
+			facts = append(facts, depthFact(w, &s.Loads[i], planned))
+		}
+		facts = append(facts, besideFact(d, w))
+		facts = slices.DeleteFunc(facts, func(f string) bool { return f == "" })
+		list = append(list, Measured{Workloads: []string{w.Name}, Facts: facts})
 	}
 	return list
+}
+
+// beforeRun reports whether a load ended before the run phase began.
+func (d *Document) beforeRun(w *Workload) bool {
+	for _, p := range d.Phases {
+		if p.Name == string(plan.Run) {
+			return w.ToNanos <= p.FromNanos
+		}
+	}
+	return false
+}
+
+// Title names the workloads.
+func (m *Measured) Title() string { return someOf(m.Workloads) }
+
+// someOf joins names, and counts those after the third.
+func someOf(names []string) string {
+	if more := len(names) - workloadsNamed; more > 1 {
+		names = append(slices.Clip(names[:workloadsNamed]), fmt.Sprintf("%d more", more))
+	}
+	return draw.JoinAnd(names)
 }
 
 func plannedLoad(p *plan.Plan, name string) *load.Plan {
@@ -170,5 +205,5 @@ func besideFact(d *Document, w *Workload) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return "beside " + draw.JoinAnd(names)
+	return "beside " + someOf(names)
 }
