@@ -151,6 +151,26 @@ func (e *sheet) latencyStats(name string, times []analysis.Times, windows []resu
 	}
 }
 
+// addBounds gives the rows of all VMs together the bounds of their percentiles.
+func (e *sheet) addBounds(l *latencyResult) {
+	times := l.Of("")
+	var whole analysis.Times
+	for i := range times[:min(len(times), len(l.Windows)+1)] {
+		whole.Merge(&times[i])
+	}
+	for i := range e.Stats {
+		row := &e.Stats[i]
+		if row.Window == "" {
+			row.Bounds = l.Bounds(row.Kind, &whole, e.FromNanos, e.ToNanos)
+		}
+		for j, w := range l.Windows {
+			if w.Name == row.Window && w.Name != "" && j < len(times) {
+				row.Bounds = l.Bounds(row.Kind, &times[j], w.FromNanos, w.ToNanos)
+			}
+		}
+	}
+}
+
 // addIntervalStats gives the rows of a series the statistics of the drawn points: means of intervals, from which X-Ray computes
 // its report metrics.
 func (e *sheet) addIntervalStats(name, kind string, points result.Points) {

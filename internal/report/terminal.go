@@ -181,6 +181,9 @@ func (p *textPage) result(d *document.Document, r *document.Result) {
 		t := statisticTable(r)
 		p.table(&t)
 	}
+	for _, text := range r.BoundsTexts() {
+		p.text("", text, p.Dim)
+	}
 	p.thresholds(r)
 }
 

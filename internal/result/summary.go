@@ -184,8 +184,20 @@ type Stats struct {
 	WithBorders *Distribution `json:"with_borders,omitempty"`
 	// Corrected are the percentiles of a closed loop, corrected for coordinated omission; nil except for latency of closed loops.
 	Corrected *CorrectedStats `json:"corrected,omitempty"`
+	// Bounds of the percentiles; nil except for latency of all VMs together, where enough was recorded to estimate them.
+	Bounds *PercentileBounds `json:"percentile_bounds,omitempty"`
 	// Stall tells for how long no operation completed; nil if the generator does not record it, or the series is not of operations.
 	Stall *Stall `json:"stall,omitempty"`
+}
+
+// PercentileBounds are two values for each percentile, between which that of the storage's latency lies in 95 % of runs like this: of
+// the same state and load. They are order statistics, with as many independent operations as their variation from second to second
+// shows. They do not include what changes from run to run. A bound is NaN if the operations are too few for it.
+type PercentileBounds struct {
+	Median [2]Number `json:"median"`
+	P95    [2]Number `json:"p95"`
+	P99    [2]Number `json:"p99"`
+	P999   [2]Number `json:"p999"`
 }
 
 // Stall is the longest time in which no operation of a series completed although its load ran.

@@ -99,6 +99,8 @@ type Statistic struct {
 	Intervals *result.IntervalStats `json:"intervals"`
 	// Corrected are the percentiles of a closed loop, corrected for coordinated omission; null otherwise.
 	Corrected *result.CorrectedStats `json:"corrected"`
+	// Bounds of the percentiles, two for each with 95 % confidence; null if unknown.
+	Bounds *result.PercentileBounds `json:"percentile_bounds"`
 	// Stall is the longest time without a completed operation; null if it is unknown or does not apply.
 	Stall *result.Stall `json:"stall"`
 }
@@ -177,7 +179,7 @@ func buildResult(e *result.Evaluated, windows []result.Window) Result {
 		r.Rows = append(r.Rows, Statistic{
 			Window: st.Window, FromNanos: w.FromNanos, ToNanos: w.ToNanos, Series: st.Series, Kind: st.Kind,
 			Count: st.Count, Gaps: st.Gaps, Distribution: st.Distribution, Intervals: st.Intervals,
-			Corrected: st.Corrected, Stall: st.Stall,
+			Corrected: st.Corrected, Bounds: st.Bounds, Stall: st.Stall,
 		})
 	}
 	r.Spread = spread(r.Rows)

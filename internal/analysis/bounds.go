@@ -1,0 +1,59 @@
+package analysis
+
+import (
+	"math"
+
+	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/stat"
+)
+
+// Bounds returns the 95 % bounds of the percentiles of one kind of time of all VMs together, whose operations between two times are
+// in t. How strongly operations correlate comes from the stretches of time into which the axis is cut; without enough of them there
+// are no bounds, because bounds of independent operations would be far too narrow.
+func (l *Latency) Bounds(kind string, t *Times, fromNanos, toNanos int64) *result.PercentileBounds {
+	h := t.Service()
+	if kind == "response" {
+		if r := t.Response(); r != nil {
+			h = r
+		}
+	}
+	all := h.Count() + t.Unfinished
+	none := result.Number(math.NaN())
+	bounds := func(q float64) [2]result.Number {
+		rank := uint64(math.Ceil(q * float64(all)))
+		if q > 0.5 && all < stat.PercentileNeeds(q) || rank > h.Count() || rank == 0 {
+			return [2]result.Number{none, none}
+		}
+		effect := l.designEffect(kind, uint64(h.AtRank(rank)), fromNanos, toNanos)
+		if math.IsNaN(effect) {
+			return [2]result.Number{none, none}
+		}
+		low, high := h.Between(q, t.Unfinished, effect)
+		return [2]result.Number{result.Number(low), result.Number(high)}
+	}
+	b := &result.PercentileBounds{Median: bounds(0.5), P95: bounds(0.95), P99: bounds(0.99), P999: bounds(0.999)}
+	if math.IsNaN(float64(b.Median[0])) {
+		return nil
+	}
+	return b
+}
+
+// designEffect is that of the operations longer than nanos, from the stretches of time whose middle is between two times.
+func (l *Latency) designEffect(kind string, nanos uint64, fromNanos, toNanos int64) float64 {
+	var counts, hits []float64
+	for i := range l.bins {
+		if at := l.middle(i); at < fromNanos || at >= toNanos {
+			continue
+		}
+		t := &l.bins[i]
+		others := &t.open
+		if kind == "response" {
+			others = &t.response
+		}
+		if count := t.closed.Count() + others.Count() + t.Unfinished; count > 0 {
+			counts = append(counts, float64(count))
+			hits = append(hits, float64(t.closed.CountAbove(nanos)+others.CountAbove(nanos)+t.Unfinished))
+		}
+	}
+	return stat.DesignEffect(counts, hits)
+}
