@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -119,6 +120,8 @@ var templateFunctions = template.FuncMap{
 	"recoveryTable":  document.RecoveryTable,
 	"singleTable":    document.SingleTable,
 	"eventLines":     eventLines,
+	"doubts":         func(list []finding.Finding) []document.ShownFinding { return findingsOf(list, false) },
+	"notes":          func(list []finding.Finding) []document.ShownFinding { return findingsOf(list, true) },
 	"costTable":      document.CostTable,
 	"headlineTable":  document.HeadlineTable,
 	"latencyTable":   document.LatencyTable,
@@ -136,7 +139,6 @@ var templateFunctions = template.FuncMap{
 	"scalingText":    document.ScalingText,
 	"seriesLabel":    document.SeriesLabel,
 	"severity":       severityText,
-	"shownFindings":  document.ShownFindings,
 	"subject":        document.SubjectBeside,
 	"short":          func(name string) bool { return len(name) <= 32 },
 	"statisticHeads": func() []string { return document.StatisticHeads },
@@ -206,4 +208,9 @@ func eventLines(d *document.Document) []eventLine {
 		}
 	}
 	return list
+}
+
+// findingsOf are the findings that only explain numbers, or all others.
+func findingsOf(list []finding.Finding, notes bool) []document.ShownFinding {
+	return document.ShownFindings(slices.DeleteFunc(slices.Clone(list), func(f finding.Finding) bool { return (f.Severity == finding.Info) != notes }))
 }

@@ -18,6 +18,10 @@ bragg.start = function () {
     box.addEventListener('mouseenter', () => { bragg.hovered = drawn; });
     box.addEventListener('touchstart', () => { bragg.hovered = drawn; }, { passive: true });
   });
+  document.querySelectorAll('nav.contents a').forEach(a => a.addEventListener('click', () => {
+    const folded = document.querySelector(a.hash + ' > details');
+    if (folded) folded.open = true;
+  }));
   bragg.follow();
   document.documentElement.dataset.drawn = String(bragg.charts.length);
 };
