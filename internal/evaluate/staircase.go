@@ -203,7 +203,7 @@ func withoutSteps(impacts []result.Impact, s *result.Scaling) []result.Impact {
 		return impacts
 	}
 	return slices.DeleteFunc(impacts, func(i result.Impact) bool {
-		return i.Kind == result.ImpactNeighbour && slices.Contains(s.Workloads, i.Event)
+		return i.Kind == result.ImpactNeighbour && slices.Contains(s.Workloads, i.Subjects[0])
 	})
 }
 

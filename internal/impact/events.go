@@ -42,6 +42,7 @@ type exposure struct {
 	start      analysis.LoadStart
 	baseline   result.Window // empty if there was none
 	fromNanos  int64         // of the event
+	eventTo    int64
 	duringTo   int64
 	untilNanos int64
 	taken      map[string]bool // as that of the event
@@ -60,7 +61,7 @@ func findEvents(t *analysis.Timeline) []*event {
 		if s.FromNanos >= phase.FromNanos && s.FromNanos < phase.ToNanos {
 			key := analysis.Start{Workload: s.Workload, Instance: s.Instance}
 			events = append(events, &event{starts: &key, taken: map[string]bool{}, Impact: result.Impact{Event: labelOf(t, s),
-				Kind: result.ImpactNeighbour, FromNanos: s.FromNanos, ToNanos: min(s.ToNanos, phase.ToNanos)}})
+				Kind: result.ImpactNeighbour, Subjects: []string{s.Workload}, FromNanos: s.FromNanos, ToNanos: min(s.ToNanos, phase.ToNanos)}})
 		}
 	}
 	events = append(events, losses(t, phase, events)...)
@@ -110,7 +111,7 @@ func stepEvents(t *analysis.Timeline) []*event {
 		e := &event{group: a.Group, taken: map[string]bool{}, Impact: result.Impact{Event: a.Label, Kind: result.ImpactStep,
 			Simulated: a.Simulated, FromNanos: a.FromNanos, ToNanos: a.ToNanos}}
 		e.classify(t, operations)
-		events = append(events, e)
+		events = append(events, e.parts(operations)...)
 	}
 	for _, ev := range t.Events() {
 		if ev.CutByRun && ev.Kind == interval.EventAnnotation {
@@ -121,14 +122,16 @@ func stepEvents(t *analysis.Timeline) []*event {
 }
 
 // kinds are the operations that determine the kind of a step, the most telling one first.
-var kinds = []struct {
-	operation interval.Operation
-	kind      result.ImpactKind
-}{
+var kinds = []operationKind{
 	{interval.OperationNodeOff, result.ImpactNodeOff}, {interval.OperationNodeShutdown, result.ImpactNodeShutdown},
 	{interval.OperationNodeOn, result.ImpactNodeOn}, {interval.OperationMigrate, result.ImpactMigrate},
 	{interval.OperationSnapshot, result.ImpactSnapshot}, {interval.OperationClone, result.ImpactClone},
 	{interval.OperationDeploy, result.ImpactClone}, {interval.OperationPowerOn, result.ImpactPowerOn},
+}
+
+type operationKind struct {
+	operation interval.Operation
+	kind      result.ImpactKind
 }
 
 // classify reads from the operations of a step what it did.
@@ -161,6 +164,38 @@ func (e *event) classify(t *analysis.Timeline, operations []result.OperationTook
 			return
 		}
 	}
+}
+
+// parts splits a step that acts on VMs again and again, such as one that takes snapshots periodically, into its rounds.
+func (e *event) parts(operations []result.OperationTook) []*event {
+	var rounds []*event
+	for i := range operations {
+		o := &operations[i]
+		at := slices.IndexFunc(kinds, func(k operationKind) bool { return k.operation == o.Operation })
+		if at < 0 || kinds[at].kind != e.Kind || o.FromNanos < e.FromNanos || o.FromNanos > e.ToNanos || len(e.taken)+len(e.Subjects) > 0 {
+			continue
+		}
+		to := o.FromNanos
+		if o.ToNanos != nil {
+			to = *o.ToNanos
+		}
+		if n := len(rounds); n > 0 && o.FromNanos-rounds[n-1].ToNanos < baselineMin {
+			rounds[n-1].ToNanos = max(rounds[n-1].ToNanos, to)
+			continue
+		}
+		round := *e
+		round.taken = map[string]bool{}
+		round.FromNanos, round.ToNanos = o.FromNanos, to
+		rounds = append(rounds, &round)
+	}
+	if len(rounds) < 2 {
+		return []*event{e}
+	}
+	for _, round := range rounds {
+		round.VMs = 0
+		round.classify(nil, operations)
+	}
+	return rounds
 }
 
 // cutBy adds a VM whose load the run cut off to the step that did it.
@@ -237,7 +272,7 @@ func cutsOf(t *analysis.Timeline, events []*event) []cut {
 
 // expose determines with which stretch a load is compared over the event, and until when.
 func (e *event) expose(t *analysis.Timeline, s analysis.LoadStart, cuts []cut) {
-	x := &exposure{start: s, fromNanos: e.FromNanos, taken: e.taken, failed: map[string]bool{}, watches: map[string]*watch{}}
+	x := &exposure{start: s, fromNanos: e.FromNanos, eventTo: e.ToNanos, taken: e.taken, failed: map[string]bool{}, watches: map[string]*watch{}}
 	x.baseline = e.baseline(s, cuts)
 	x.untilNanos = min(s.ToNanos, e.until(s, cuts))
 	x.duringTo = min(max(e.ToNanos, e.FromNanos+duringMin), x.untilNanos)

@@ -14,9 +14,11 @@ const (
 	power = 1.645
 	// correlationMax bounds the correlation of neighbouring seconds: beyond, a baseline says nothing about its own variation.
 	correlationMax = 0.95
-	// floorShare of the baseline, and floorOperations, are no dip even of a baseline that does not vary at all.
+	// floorShare of the baseline, and floorOperations, are no dip even of a baseline that does not vary at all. A load with a rate can
+	// have the same count for many seconds; its deviation is taken to be countingShare of that of independent operations.
 	floorShare      = 0.005
 	floorOperations = 2
+	countingShare   = 0.5
 )
 
 // scales are the lengths, in seconds, of the stretches in which a dip is looked for: a short one may be deep, a long one shallow.
@@ -30,11 +32,13 @@ type noise struct {
 	drift                        float64 // beyond chance, between the halves of the baseline
 	worst                        map[int]float64
 	chance, floor                float64
+	counting                     float64             // the least deviation of a second from the next, which are independent
 	quantiles                    map[float64]float64 // of Student's t, by probability
 }
 
-// newNoise estimates the variation of the known values of a baseline, for one of so many scores of which each may claim a dip.
-func newNoise(base []float64, scores int) *noise {
+// newNoise estimates the variation of the known values of a baseline, for one of so many scores of which each may claim a dip. grain is
+// the value of one operation.
+func newNoise(base []float64, scores int, grain float64) *noise {
 	n := &noise{chance: chance / float64(max(scores, 1)), worst: map[int]float64{}, quantiles: map[float64]float64{}}
 	for _, v := range base {
 		if !math.IsNaN(v) {
@@ -46,7 +50,7 @@ func newNoise(base []float64, scores int) *noise {
 		return n
 	}
 	n.mean /= float64(n.seconds)
-	n.floor = max(floorShare*n.mean, floorOperations)
+	n.floor = max(floorShare*n.mean, floorOperations*grain)
 	var squares, products float64
 	pairs := 0
 	for i, v := range base {
@@ -59,19 +63,20 @@ func newNoise(base []float64, scores int) *noise {
 			pairs++
 		}
 	}
-	size := float64(n.seconds)
+	size, estimate := float64(n.seconds), 0.0
 	if squares > 0 && pairs > 0 {
 		r := products / squares * size / float64(pairs)
 		// The estimate is too small by (1+3r)/n (Kendall 1954), and of a short baseline uncertain: its upper bound counts. A negative
 		// one would make long stretches look too quiet.
-		r = max(0, r+(1+3*max(r, 0))/size)
-		n.correlation = min(r+math.Sqrt(max(0, 1-r*r)/size), correlationMax)
+		estimate = min(max(0, r+(1+3*max(r, 0))/size), correlationMax)
+		n.correlation = min(estimate+math.Sqrt((1-estimate*estimate)/size), correlationMax)
 	}
 	independent := size * (1 - n.correlation) / (1 + n.correlation)
 	n.deviation = math.Sqrt(squares / size / (1 - min(1/max(independent, 1.25), 0.8)))
-	n.freedom = max(1, size*(1-n.correlation*n.correlation)/(1+n.correlation*n.correlation)-1)
+	n.counting = countingShare * math.Sqrt(max(n.mean*grain, 0))
+	n.freedom = max(2, size*(1-estimate*estimate)/(1+estimate*estimate)-1)
 	n.trend(base)
-	c := newCourse(base, n)
+	c := newCourse(base, n) // without regard to events
 	for _, w := range scales {
 		if 2*w <= len(base) {
 			_, lowest := c.lowest(w)
@@ -112,7 +117,8 @@ func (n *noise) limit(w, looked int) float64 {
 		t = stat.StudentQuantile(1-p, n.freedom)
 		n.quantiles[p] = t
 	}
-	return max(t*n.ofDifference(w), n.worst[w], n.floor) + n.drift
+	counted := n.counting * math.Sqrt(1/float64(w)+1/float64(n.seconds)) * math.Sqrt2 * math.Erfinv(1-2*p)
+	return max(t*n.ofDifference(w), counted, n.worst[w], n.floor) + n.drift
 }
 
 // detectable is the loss over w seconds that is seen with a probability of 95 %, as a share of the baseline.

@@ -15,6 +15,8 @@ type rates struct {
 	grid       *analysis.Grid
 	quantity   analysis.Quantity
 	base, look analysis.Span
+	grain      float64 // of the quantity, of one operation
+	late       int     // seconds from the event on until a dip is late
 	vms        map[string]*vmRates
 }
 
@@ -32,7 +34,7 @@ type pair struct {
 }
 
 func newRates(grid *analysis.Grid, x *exposure) *rates {
-	r := &rates{grid: grid, quantity: analysis.IOPS, vms: map[string]*vmRates{}}
+	r := &rates{grid: grid, quantity: analysis.IOPS, grain: 1, vms: map[string]*vmRates{}}
 	cell := int64(analysis.CellLength)
 	r.base = grid.Span(x.baseline.FromNanos+cell/2, x.baseline.ToNanos-cell/2)
 	if r.base.At != 0 || x.baseline.ToNanos == 0 {
@@ -40,6 +42,7 @@ func newRates(grid *analysis.Grid, x *exposure) *rates {
 	}
 	from := max(0, int((x.fromNanos-grid.OriginNanos)/cell))
 	r.look = analysis.Span{From: from, To: max(from, min(grid.Cells, int((x.untilNanos-grid.OriginNanos)/cell)))}
+	r.late = int((x.eventTo+lateOnset-grid.OriginNanos)/cell) - from
 	tracks := grid.Tracks(func(t *analysis.Track) bool {
 		return t.Workload == x.start.Workload && !t.Prefill && x.watches[t.VM] != nil
 	})
@@ -54,7 +57,7 @@ func newRates(grid *analysis.Grid, x *exposure) *rates {
 		r.vms[t.VM] = v
 	}
 	if bytes >= bandwidthFrom*operations && bytes > 0 {
-		r.quantity = analysis.Bandwidth
+		r.quantity, r.grain = analysis.Bandwidth, bytes/operations
 	}
 	for vm, v := range r.vms {
 		if r.quantity == analysis.IOPS {
@@ -144,6 +147,23 @@ type course struct {
 	sums   []float64
 	counts []int
 	noise  *noise
+	late   int // from here on a stretch must be lateFactor as far below, if no dip continues there
+}
+
+const (
+	// lateOnset is how long after an event has ended a dip may still begin to be its obvious effect.
+	lateOnset = 5 * second
+	// lateFactor: a platform has hiccups of its own, more rarely than a short baseline shows.
+	lateFactor = 2
+)
+
+// limit is how far the mean of w seconds from a second on may be below the baseline, if the dip before ended at end.
+func (c *course) limit(w, from, end int) float64 {
+	limit := c.noise.limit(w, len(c.values))
+	if from > max(c.late, end) {
+		limit *= lateFactor
+	}
+	return limit
 }
 
 func newCourse(values []float64, n *noise) *course {
@@ -180,11 +200,14 @@ func (c *course) lowest(w int) (at int, mean float64) {
 // dip is the shortest stretch whose mean is below the baseline beyond chance, the deepest of that length. Length 0: there is none.
 func (c *course) dip() (at, length int, mean float64) {
 	for _, w := range scales {
-		if w > len(c.values) {
-			break
+		length, mean = 0, math.Inf(1)
+		for i := 0; i+w <= len(c.values); i++ {
+			if v := c.mean(i, i+w); v < mean && v < c.noise.mean-c.limit(w, i, 0) {
+				at, length, mean = i, w, v
+			}
 		}
-		if at, mean = c.lowest(w); mean < c.noise.mean-c.noise.limit(w, len(c.values)) {
-			return at, w, mean
+		if length > 0 {
+			return at, length, mean
 		}
 	}
 	return 0, 0, math.NaN()
@@ -198,24 +221,26 @@ func (c *course) end(bound float64) int {
 		if w > len(c.values) {
 			break
 		}
-		limit := bound - c.noise.limit(w, len(c.values))
-		for i := len(c.values) - w; i >= end; i-- {
-			if c.mean(i, i+w) < limit {
+		for i := end; i+w <= len(c.values); i++ {
+			if c.mean(i, i+w) < bound-c.limit(w, i, end) {
 				last := i + w
 				for last > i && !(c.values[last-1] < bound) {
 					last--
 				}
-				end = last
-				break
+				end = max(end, last)
 			}
 		}
 	}
 	return end
 }
 
-// begin is the first second below a bound beyond chance.
-func (c *course) begin(bound float64) int {
+// begin is the first second below a bound beyond chance, before one that is known to be.
+func (c *course) begin(bound float64, known int) int {
 	reversed := slices.Clone(c.values)
 	slices.Reverse(reversed)
-	return len(reversed) - newCourse(reversed, c.noise).end(bound)
+	back := newCourse(reversed, c.noise)
+	if back.late = len(reversed); known > c.late {
+		back.late = len(reversed) - known // an earlier stretch must be as far below as a late one
+	}
+	return len(reversed) - back.end(bound)
 }

@@ -46,16 +46,21 @@ func (x *exposure) rate(s *result.ImpactScore, r *rates, vms []string, scores in
 	for len(look) > 0 && math.IsNaN(look[len(look)-1]) {
 		look = look[:len(look)-1]
 	}
-	n := newNoise(base, scores)
+	n := newNoise(base, scores, r.grain)
+	idle := len(vms) > 0
+	for _, vm := range vms {
+		idle = idle && r.vms[vm].operations.mean == 0
+	}
 	switch {
+	case idle:
+		return "the load completed nothing before the event"
 	case len(vms) == 0 || int64(n.seconds)*second < baselineMin/2:
 		return "too few seconds of the baseline have data"
 	case len(look) == 0:
 		return "the load ended with the event"
-	case n.mean <= 0:
-		return "the load completed nothing before the event"
 	}
 	c := newCourse(look, n)
+	c.late = r.late
 	s.Baseline.Seconds, s.Baseline.Mean = n.seconds, result.Number(n.mean)
 	s.Baseline.CV, s.Baseline.Correlation = result.Number(n.deviation/n.mean), result.Number(n.correlation)
 	s.Level = result.Number(c.mean(0, len(look)))
@@ -79,7 +84,7 @@ func dipOf(c *course, r *rates) (d result.ImpactDip) {
 	}
 	depth := 1 - lowest/n.mean
 	bound := n.mean * (1 - min(0.05, depth/2))
-	begin, end := c.begin(bound), c.end(bound)
+	begin, end := c.begin(bound, at), c.end(bound)
 	if end == 0 {
 		begin, end = at, at+length
 	}
@@ -110,10 +115,15 @@ func (r *rates) at(i int) int64 {
 func (x *exposure) back(c *course, r *rates, share float64, d *result.ImpactDip) result.ImpactBack {
 	end := c.end(c.noise.mean * (1 - share))
 	since := int64(0)
+	if end == 0 && d.Seen && float64(d.Depth) > share {
+		end = int((d.ToNanos - r.at(0)) / second)
+	}
 	if end > 0 {
 		since = max(0, r.at(end)-x.fromNanos)
 	}
 	switch {
+	case len(c.values) < backHold:
+		return result.ImpactBack{AtLeastNanos: since, Unknown: fmt.Sprintf("observed for less than %d s", backHold)}
 	case end == 0 && !d.Seen && float64(d.Detectable) > share:
 		return result.ImpactBack{Unknown: fmt.Sprintf("a dip of %.0f %% would not have been seen", 100*share)}
 	case end > 0 && len(c.values)-end < backHold:
@@ -127,8 +137,9 @@ func (x *exposure) back(c *course, r *rates, share float64, d *result.ImpactDip)
 // directly after it. Without a dip, the uncertainty is what would not have been seen.
 func lost(l *result.ImpactLost, r *rates, vms []string, looked int) {
 	base, look := r.course(vms, func(v *vmRates) *pair { return &v.operations })
-	n := newNoise(base, 1)
+	n := newNoise(base, 1, 1)
 	c := newCourse(look[:looked], n)
+	c.late = r.late
 	end := c.end(n.mean)
 	if end == 0 {
 		l.UncertainOperations = result.Number(float64(looked) * n.limit(looked, looked))

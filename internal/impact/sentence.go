@@ -11,8 +11,8 @@ import (
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-// lateOnset is how long after an event a dip begins for its sentence to say so.
-const lateOnset = 5 * second
+// droppedShare of the baseline's operations are worth a word.
+const droppedShare = 0.001
 
 // Sentence says what an event cost, with numbers, in one sentence without a full stop at its end.
 func Sentence(i *result.Impact) string {
@@ -192,7 +192,7 @@ func lostText(s *result.ImpactScore) string {
 	if s.Lost.Failed > 0 {
 		text += fmt.Sprintf(", %s failed", unit.FormatWhole(s.Lost.Failed))
 	}
-	if s.Lost.Dropped > 0 {
+	if due := float64(s.Baseline.Mean) * float64(s.Baseline.Seconds); float64(s.Lost.Dropped) > droppedShare*due {
 		text += fmt.Sprintf(", %s dropped", unit.FormatWhole(s.Lost.Dropped))
 	}
 	return text

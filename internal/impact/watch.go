@@ -17,6 +17,7 @@ type watch struct {
 	stall                 result.ImpactStall
 	silence               *analysis.Silence // nil if the generator does not record it
 	pause                 int64             // the pause of the generator that may continue in the next interval
+	paused                bool              // it filled the last one
 
 	firstIO   int64 // start of the first interval with operations that began after the event, -1 for none
 	seen      int64 // end of the last interval
@@ -98,14 +99,7 @@ func (w *watch) follow(iv *interval.Interval, x *exposure) {
 			slowest = math.MaxInt64 // latency is not measured
 		}
 	}
-	if iv.StalledNanos > 0 {
-		w.pause += iv.StalledNanos
-		w.stall.PausedNanos = max(w.stall.PausedNanos, w.pause)
-		w.stalled(w.pause, w.pause, iv.StartNanos, iv.VM)
-	}
-	if iv.StalledNanos < 9*iv.LengthNanos/10 {
-		w.pause = 0
-	}
+	w.joinPause(iv)
 	if operations == 0 {
 		return
 	}
@@ -121,6 +115,21 @@ func (w *watch) follow(iv *interval.Interval, x *exposure) {
 		w.firstIO = iv.StartNanos
 	}
 	w.quietFrom = iv.EndNanos()
+}
+
+// joinPause adds up the time in which the generator itself did not run: a pause that fills an interval joins those of its neighbours.
+func (w *watch) joinPause(iv *interval.Interval) {
+	full := iv.StalledNanos >= 9*iv.LengthNanos/10
+	if !w.paused && !full {
+		w.pause = 0
+	}
+	w.pause += iv.StalledNanos
+	if w.paused = full; iv.StalledNanos > 0 {
+		w.stall.PausedNanos = max(w.stall.PausedNanos, w.pause)
+		w.stalled(w.pause, w.pause, iv.EndNanos()-w.pause, iv.VM)
+	} else {
+		w.pause = 0
+	}
 }
 
 func (w *watch) stalled(most, least, at int64, vm string) {
