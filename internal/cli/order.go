@@ -30,6 +30,7 @@ type order struct {
 	maxFull              float64
 	remoteWrite          string
 	remoteQuantiles      bool
+	rateFactor           float64 // of all rates of the scenario; 0: as they are
 	// given reports whether a flag is on the command line: an explicit zero differs from none. Nil: no flag is given.
 	given func(flag string) bool
 }
@@ -107,7 +108,7 @@ func (o *order) make(p *console.Process, word, label string) (session.Order, err
 		Source:      source, Variables: variables, Target: targets.Path(p, o.target), Runs: p.RunsDirectory(o.runs), Label: label,
 		Plan: planner.Options{
 			Engine: o.engine, Seed: o.seed, Rehearse: o.rehearse, RehearseBytes: size, AllowShell: o.allowShell,
-			FullPercentMax: o.maxFull,
+			FullPercentMax: o.maxFull, RateFactor: o.rateFactor,
 		},
 		Program: targets.Program(p),
 	}, nil

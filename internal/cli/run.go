@@ -34,6 +34,7 @@ import (
 func newRun(p *console.Process) *cobra.Command {
 	var o order
 	var q queue
+	var k kneeFlags
 	cmd := &cobra.Command{
 		Use:   "run SCENARIO...",
 		Short: "Run scenarios and report the results",
@@ -45,9 +46,13 @@ func newRun(p *console.Process) *cobra.Command {
 		Example: "  bragg run four_corners --rehearse 60s\n" +
 			"  bragg run oltp vdi --label nightly --junit results.xml\n" +
 			"  bragg run ./my_scenario --set vms_per_node=4 --engine fio\n" +
-			"  bragg run node_failure --target cluster.yml --max-full 80",
+			"  bragg run node_failure --target cluster.yml --max-full 80\n" +
+			"  bragg run oltp --rehearse 30s --find-knee 'p99 < 1ms'",
 		Args: console.Between(1, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if k.threshold != "" {
+				return findKnee(cmd.Context(), p, &o, q.of(args), k)
+			}
 			return runAll(cmd.Context(), p, &o, q.of(args))
 		},
 		ValidArgsFunction: completeScenarios,
@@ -56,6 +61,7 @@ func newRun(p *console.Process) *cobra.Command {
 	o.remoteFlags(cmd.Flags())
 	cmd.Flags().StringVar(&q.label, "label", "", "`NAME` of the run for report, compare and query")
 	cmd.Flags().BoolVar(&q.json, "json", false, "print the outcomes as JSON instead of the live view and numbers")
+	k.flags(cmd.Flags())
 	cmd.Flags().StringVar(&q.junit, "junit", "", "also write JUnit test cases to `FILE`, one suite per scenario")
 	return cmd
 }

@@ -33,6 +33,8 @@ type Options struct {
 	AllowShell bool
 	// FullPercentMax is how full the storage may be after the run, in percent; 0 means 70.
 	FullPercentMax float64
+	// RateFactor multiplies all rates of job files; 0 is 1.
+	RateFactor float64
 }
 
 // Plan is an executable plan: the recorded plan, and the inputs that it was made from.

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
@@ -116,7 +118,24 @@ func (c workloads) chooseGenerators() {
 		p := &workloadPlan{scenario: w, generator: c.generatorOf(w)}
 		c.plan.workloads[w.Name] = p
 		c.checkGenerator(p)
+		p.scaleRates(c.options.RateFactor)
 	}
+}
+
+// scaleRates multiplies the rates of a job file, on top of what the scenario does with them.
+func (p *workloadPlan) scaleRates(factor float64) {
+	if factor == 0 || factor == 1 || !p.kind.JobFiles {
+		return
+	}
+	scale, err := (&load.Workload{Options: p.scenario.Options}).RateScale()
+	if err != nil {
+		return // the generator reports it
+	}
+	p.scenario.Options = maps.Clone(p.scenario.Options)
+	if p.scenario.Options == nil {
+		p.scenario.Options = map[string]string{}
+	}
+	p.scenario.Options[load.OptionRateScale] = strconv.FormatFloat(scale*factor, 'g', 6, 64)
 }
 
 // noteUses finds out which workloads are started and prefilled, and for how long.
