@@ -362,7 +362,7 @@ var contracts = map[string]contract{
 		silent: func(m *made) { closed(m); m.job().QueueDepth, m.job().Clones = 1, 1; slow(1.81e6)(m) },
 	},
 	"rate-not-reached": {
-		fires: func(m *made) { m.job().RateIOPS = 600 }, severity: finding.Warning, claim: "w issued 508 of 600 operations/s per VM (85 %)",
+		fires: func(m *made) { m.job().RateIOPS = 600 }, severity: finding.Warning, claim: "w issued 500 of 600 operations/s per VM (83 %)",
 		silent: func(m *made) { m.job().RateIOPS = 505 },
 	},
 	"faster-than-storage": {
@@ -378,7 +378,7 @@ var contracts = map[string]contract{
 	},
 	"bytes-mismatch": {
 		fires: func(m *made) { m.job().BlockMin, m.job().BlockMax = 16384, 65536 }, severity: finding.Unknown,
-		claim:  "w moved 8 KiB per operation, but its blocks have 16 KiB to 64 KiB.",
+		claim:  "w moved 8 KiB per operation, but its blocks have 16 KiB at least and 64 KiB at most.",
 		silent: func(m *made) { m.job().BlockMin, m.job().BlockMax = 4096, 8192 },
 	},
 	"old-fio": {

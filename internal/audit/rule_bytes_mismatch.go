@@ -14,7 +14,7 @@ var bytesMismatch = Rule{
 	Doc: "The mean size of all operations of a workload lies between its smallest and its largest block. If it does not, " +
 		"operations were counted without their data, transfers were cut short, or units were mixed up. IOPS and bandwidth " +
 		"contradict each other, and one of them is wrong.",
-	Example: `OLTP moved 2.1 KiB per operation, but its blocks have 8 KiB to 64 KiB.`,
+	Example: `OLTP moved 2.1 KiB per operation, but its blocks have 8 KiB at least and 64 KiB at most.`,
 	Check:   checkBytesMismatch,
 }
 
@@ -36,7 +36,7 @@ func checkBytesMismatch(in *Input) []finding.Finding {
 			continue
 		}
 		list = append(list, in.about(l.LoadSummary, finding.Unknown, "Do not use these numbers. Report it, with the bundle.",
-			"%s moved %s per operation, but its blocks have %s to %s.", in.name(l.LoadSummary), unit.FormatBytes(int64(mean)),
+			"%s moved %s per operation, but its blocks have %s at least and %s at most.", in.name(l.LoadSummary), unit.FormatBytes(int64(mean)),
 			unit.FormatBytes(smallest), unit.FormatBytes(largest)))
 	}
 	return list

@@ -78,7 +78,7 @@ func windowsOf(in *Input, l *result.LoadSummary) []result.Window {
 }
 
 func windowName(w result.Window) string {
-	if w.Name == "" {
+	if w.Name == "" || w.Name == "run" { // the whole run phase
 		return fmt.Sprintf("from %s to %s", unit.FormatClock(w.FromNanos), unit.FormatClock(w.ToNanos))
 	}
 	return w.Name

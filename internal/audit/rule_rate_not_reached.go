@@ -33,20 +33,20 @@ func checkRateNotReached(in *Input) []finding.Finding {
 			rate += j.RateIOPS
 		}
 		free := l.jobs(func(j *load.JobPlan) bool { return j.Pauses || j.RateIOPS == 0 })
-		var lasted int64
+		var lasted, start int64
 		done := uint64(0)
 		for _, s := range in.Digest.Of(l.Workload, l.Instance, false) {
-			lasted += max(0, s.Lasted()-rateStartNanos)
+			lasted, start = lasted+s.Lasted(), start+rateStartNanos
 			done += max(s.Due, s.Operations+s.Errors)
 		}
-		want := rate * float64(lasted) / 1e9
+		want := rate * float64(lasted-start) / 1e9
 		if len(free) > 0 || l.CompletionNanos > 0 || lasted < shortNanos || float64(done) >= (1-rateMissed)*want-4*math.Sqrt(want) {
 			continue
 		}
 		list = append(list, in.about(l.LoadSummary, finding.Warning,
 			"Lower the rate to what the target sustains, or give the generator a larger queue depth.",
 			"%s issued %s of %s operations/s per VM (%s): a smaller load than planned was measured.", in.name(l.LoadSummary),
-			unit.FormatWhole(uint64(float64(done)/float64(lasted)*1e9)), unit.FormatWhole(uint64(rate)), percent(float64(done)/want)))
+			unit.FormatWhole(uint64(float64(done)/float64(lasted)*1e9)), unit.FormatWhole(uint64(rate)), percent(float64(done)/float64(lasted)*1e9/rate)))
 	}
 	return list
 }
