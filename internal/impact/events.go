@@ -22,6 +22,8 @@ const (
 	settling = 2 * second
 	// duringMin is how long an event at least lasts for its latency: effects follow a step that is a moment.
 	duringMin = 10 * second
+	// afterMax is how long after that the latency afterwards is taken from.
+	afterMax = 600 * second
 	// together is how close losses of agents or VMs are to be one event.
 	together = 2 * second
 	// cutNotice is how long after a step the end of a load that it cut off may be reported.

@@ -157,13 +157,12 @@ const (
 	lateFactor = 2
 )
 
-// limit is how far the mean of w seconds from a second on may be below the baseline, if the dip before ended at end.
-func (c *course) limit(w, from, end int) float64 {
-	limit := c.noise.limit(w, len(c.values))
+// factor is by how much a stretch from a second on must exceed its limit, if the dip before ended at end.
+func (c *course) factor(from, end int) float64 {
 	if from > max(c.late, end) {
-		limit *= lateFactor
+		return lateFactor
 	}
-	return limit
+	return 1
 }
 
 func newCourse(values []float64, n *noise) *course {
@@ -200,9 +199,13 @@ func (c *course) lowest(w int) (at int, mean float64) {
 // dip is the shortest stretch whose mean is below the baseline beyond chance, the deepest of that length. Length 0: there is none.
 func (c *course) dip() (at, length int, mean float64) {
 	for _, w := range scales {
+		if w > len(c.values) {
+			break
+		}
 		length, mean = 0, math.Inf(1)
+		limit := c.noise.limit(w, len(c.values))
 		for i := 0; i+w <= len(c.values); i++ {
-			if v := c.mean(i, i+w); v < mean && v < c.noise.mean-c.limit(w, i, 0) {
+			if v := c.mean(i, i+w); v < mean && v < c.noise.mean-limit*c.factor(i, 0) {
 				at, length, mean = i, w, v
 			}
 		}
@@ -221,8 +224,9 @@ func (c *course) end(bound float64) int {
 		if w > len(c.values) {
 			break
 		}
+		limit := c.noise.limit(w, len(c.values))
 		for i := end; i+w <= len(c.values); i++ {
-			if c.mean(i, i+w) < bound-c.limit(w, i, end) {
+			if c.mean(i, i+w) < bound-limit*c.factor(i, end) {
 				last := i + w
 				for last > i && !(c.values[last-1] < bound) {
 					last--

@@ -163,6 +163,26 @@ func takenAway(i *result.Impact, l *result.ImpactLoad, name string) string {
 	return text + lostText(s)
 }
 
+// latencyFactor is by how much a p99 must rise to be worth a word, latencyMin from how many operations on.
+const (
+	latencyFactor = 2
+	latencyMin    = 1000
+)
+
+// latencyText says how much the p99 rose.
+func latencyText(l *result.ImpactLatency) string {
+	if l.Before == nil || l.During == nil || l.Before.Count < latencyMin || l.During.Count < latencyMin ||
+		!(l.During.P99 >= latencyFactor*l.Before.P99) {
+		return ""
+	}
+	atLeast := ""
+	if l.During.AtLeast.Has("p99") {
+		atLeast = "at least "
+	}
+	return fmt.Sprintf(", p99 %s time from %s to %s%s", l.Kind, unit.FormatLatency(float64(l.Before.P99)), atLeast,
+		unit.FormatLatency(float64(l.During.P99)))
+}
+
 // join appends stalls and losses. A stall that the baseline had too is not worth a word.
 func join(text string, s *result.ImpactScore) string {
 	stall := &s.Stall
@@ -178,7 +198,7 @@ func join(text string, s *result.ImpactScore) string {
 	default:
 		text += ", no stall longer than " + span(stall.Nanos)
 	}
-	return text + lostText(s)
+	return text + latencyText(&s.Latency) + lostText(s)
 }
 
 func lostText(s *result.ImpactScore) string {

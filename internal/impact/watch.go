@@ -54,7 +54,7 @@ func (x *exposure) add(iv *interval.Interval) {
 		return
 	case iv.StartNanos < x.duringTo:
 		w.during.Add(iv)
-	default:
+	case iv.StartNanos < x.duringTo+afterMax:
 		w.after.Add(iv)
 	}
 	w.look.add(iv)

@@ -138,7 +138,8 @@ type ImpactLost struct {
 	InFlight            uint64 `json:"cut_off"` // in flight on VMs that were lost; at least one each
 }
 
-// ImpactLatency is the latency over the baseline, over the event (at least ten seconds) and from then on, from merged histograms.
+// ImpactLatency is the latency over the baseline, over the event (at least ten seconds) and over ten minutes after it at most, from
+// merged histograms.
 type ImpactLatency struct {
 	Kind   string         `json:"kind"` // "response" where it is recorded, otherwise "service"
 	Before *LatencyDigest `json:"before"`
