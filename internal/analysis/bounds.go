@@ -57,3 +57,40 @@ func (l *Latency) designEffect(kind string, nanos uint64, fromNanos, toNanos int
 	}
 	return stat.DesignEffect(counts, hits)
 }
+
+// meanPointsMax bounds the points from which bounds of a mean are computed. More are averaged in stretches first: the error of a mean
+// depends on long stretches only.
+const meanPointsMax = 2000
+
+// MeanBounds returns the 95 % bounds of the mean of the points in [from, to) of the run's axis, or nil for too few of them.
+func MeanBounds(points result.Points, from, to int64) *[2]result.Number {
+	var values []float64
+	for _, p := range points {
+		if at := p.Seconds * 1e9; at >= float64(from) && at < float64(to) && !isMissing(p.Value) {
+			values = append(values, p.Value)
+		}
+	}
+	if len(values) == 0 {
+		return nil
+	}
+	mean, _ := meanDeviation(values)
+	off, df := stat.BootstrapError(inStretches(values, (len(values)+meanPointsMax-1)/meanPointsMax))
+	if math.IsNaN(off) {
+		return nil
+	}
+	off *= stat.StudentQuantile((1+stat.Confidence)/2, df)
+	return &[2]result.Number{result.Number(mean - off), result.Number(mean + off)}
+}
+
+// inStretches averages each stretch of length values; what is left at the end is dropped.
+func inStretches(values []float64, length int) []float64 {
+	if length <= 1 {
+		return values
+	}
+	means := make([]float64, 0, len(values)/length)
+	for ; len(values) >= length; values = values[length:] {
+		mean, _ := meanDeviation(values[:length])
+		means = append(means, mean)
+	}
+	return means
+}

@@ -27,7 +27,13 @@ func (e *sheet) window() result.Window {
 
 // addSeries computes the statistics of a series from all its points and then thins it out for drawing.
 func (e *sheet) addSeries(s result.Series, series int) {
-	e.addStats(s.Name, s.Kind, halfOf(s.Points), func(from, to int64) result.Stats { return analysis.PointStats(s.Points, from, to) })
+	e.addStats(s.Name, s.Kind, halfOf(s.Points), func(from, to int64) result.Stats {
+		stats := analysis.PointStats(s.Points, from, to)
+		if series == 1 && e.Type != "active" {
+			stats.MeanBounds = analysis.MeanBounds(s.Points, from, to)
+		}
+		return stats
+	})
 	e.addLine(s, series)
 }
 

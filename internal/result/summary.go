@@ -186,6 +186,10 @@ type Stats struct {
 	Corrected *CorrectedStats `json:"corrected,omitempty"`
 	// Bounds of the percentiles; nil except for latency of all VMs together, where enough was recorded to estimate them.
 	Bounds *PercentileBounds `json:"percentile_bounds,omitempty"`
+	// MeanBounds are two values between which the mean lies in 95 % of runs like this: of the same state and load. They come from how
+	// far its points vary and correlate, and do not include what changes from run to run. Nil except for a rate of all VMs together
+	// with at least ten points.
+	MeanBounds *[2]Number `json:"mean_bounds,omitempty"`
 	// Stall tells for how long no operation completed; nil if the generator does not record it, or the series is not of operations.
 	Stall *Stall `json:"stall,omitempty"`
 }

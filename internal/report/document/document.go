@@ -101,6 +101,8 @@ type Statistic struct {
 	Corrected *result.CorrectedStats `json:"corrected"`
 	// Bounds of the percentiles, two for each with 95 % confidence; null if unknown.
 	Bounds *result.PercentileBounds `json:"percentile_bounds"`
+	// MeanBounds are those of the mean; null if unknown.
+	MeanBounds *[2]result.Number `json:"mean_bounds"`
 	// Stall is the longest time without a completed operation; null if it is unknown or does not apply.
 	Stall *result.Stall `json:"stall"`
 }
@@ -179,7 +181,7 @@ func buildResult(e *result.Evaluated, windows []result.Window) Result {
 		r.Rows = append(r.Rows, Statistic{
 			Window: st.Window, FromNanos: w.FromNanos, ToNanos: w.ToNanos, Series: st.Series, Kind: st.Kind,
 			Count: st.Count, Gaps: st.Gaps, Distribution: st.Distribution, Intervals: st.Intervals,
-			Corrected: st.Corrected, Bounds: st.Bounds, Stall: st.Stall,
+			Corrected: st.Corrected, Bounds: st.Bounds, MeanBounds: st.MeanBounds, Stall: st.Stall,
 		})
 	}
 	r.Spread = spread(r.Rows)

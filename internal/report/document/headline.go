@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/braggdev/bragg/internal/report/draw"
 	"github.com/braggdev/bragg/internal/result"
@@ -28,9 +29,13 @@ type HeadlinePart struct {
 	Window string        `json:"window"` // "" is the whole result
 	Label  string        `json:"label"`  // "baseline", "after nodes.PowerOff 0"; empty if there is only one part
 	Value  result.Number `json:"value"`
+	// Bounds are the 95 % bounds of Value from the variation within the run; null where there are none.
+	Bounds *[2]result.Number `json:"bounds"`
 	// AtLeast: Value is a lower bound of the real value.
 	AtLeast bool          `json:"at_least,omitempty"`
 	Change  result.Number `json:"change"` // from the baseline, a ratio: -0.26; null for the baseline, and of bounds
+	// Noise: the change is within what the bounds of both numbers leave open.
+	Noise bool `json:"within_noise,omitempty"`
 	// LivedOn is the change of the VMs that the event before the window did not take away; null if it took none.
 	LivedOn result.Number `json:"lived_on_change"`
 }
@@ -90,7 +95,7 @@ func parts(d *Document, r *Result, kind, name string) []HeadlinePart {
 		if row == nil || math.IsNaN(float64(pick(row, name))) {
 			continue
 		}
-		list = append(list, HeadlinePart{Window: w.Name, Label: windowRole(&w), Value: pick(row, name), AtLeast: row.AtLeast.Has(name),
+		list = append(list, HeadlinePart{Window: w.Name, Label: windowRole(&w), Value: pick(row, name), AtLeast: row.AtLeast.Has(name), Bounds: boundsOf(row, name),
 			Change: result.Number(math.NaN()), LivedOn: livedOn(d, r, w.Before)})
 	}
 	if len(list) <= 2 { // the whole, which is also the only window with data
@@ -104,9 +109,18 @@ func parts(d *Document, r *Result, kind, name string) []HeadlinePart {
 	for i := range list[1:] {
 		if p := &list[i+1]; !p.AtLeast && !list[0].AtLeast && list[0].Value != 0 {
 			p.Change = p.Value/list[0].Value - 1
+			p.Noise = math.Abs(math.Log(float64(p.Value/list[0].Value))) < math.Hypot(halfWidth(p), halfWidth(&list[0]))
 		}
 	}
 	return list
+}
+
+// halfWidth is half of the interval of a part on a logarithmic scale; NaN, which no change is below, if it has none.
+func halfWidth(p *HeadlinePart) float64 {
+	if p.Bounds == nil || p.Bounds[0] <= 0 {
+		return math.NaN()
+	}
+	return math.Log(float64(p.Bounds[1]/p.Bounds[0])) / 2
 }
 
 // fewest leaves the same few windows in all numbers: the baselines, the last one, and those with the largest changes.
@@ -187,6 +201,18 @@ func onlyRow(r *Result, window, kind string) (row *Statistic, ok bool) {
 	return row, true
 }
 
+// boundsOf returns the bounds of a statistic that is exact and has both.
+func boundsOf(s *Statistic, name string) *[2]result.Number {
+	b := s.MeanBounds
+	if s.Bounds != nil {
+		b = map[string]*[2]result.Number{"median": &s.Bounds.Median, "p99": &s.Bounds.P99}[name]
+	}
+	if b == nil || s.AtLeast.Has(name) || math.IsNaN(float64(b[0]+b[1])) || math.IsInf(float64(b[1]), 1) {
+		return nil
+	}
+	return b
+}
+
 func pick(s *Statistic, name string) result.Number {
 	return map[string]result.Number{"mean": s.Mean, "median": s.Median, "p99": s.P99}[name]
 }
@@ -219,9 +245,32 @@ func (h *Headline) ValueText(p HeadlinePart) string {
 	return text
 }
 
+// boundsTextMin is how far a bound lies from its number, relative to it, before it is worth a place beside it.
+const boundsTextMin = 0.01
+
+// BoundsText is the 95 % interval of a part: "7.1 to 52 ms"; empty if there is none, or it is narrower than one percent.
+func (h *Headline) BoundsText(p HeadlinePart) string {
+	if p.Bounds == nil || p.Value == 0 {
+		return ""
+	}
+	low, high := float64(p.Bounds[0]), float64(p.Bounds[1])
+	if max(1-low/float64(p.Value), high/float64(p.Value)-1) < boundsTextMin {
+		return ""
+	}
+	from, to := draw.Quantity(low, h.Unit), draw.Quantity(high, h.Unit)
+	number, unitName, found := strings.Cut(from, " ")
+	if found && strings.HasSuffix(to, " "+unitName) {
+		from = number
+	}
+	return from + " to " + to
+}
+
 // ChangeText is the change from the baseline: "−26 %", "3.2×"; empty if unknown.
 func (p HeadlinePart) ChangeText() string {
 	text := changeText(float64(p.Change))
+	if text != "" && p.Noise {
+		text += ", within noise"
+	}
 	if lived := changeText(float64(p.LivedOn)); text != "" && lived != "" {
 		text += "; lived on " + lived
 	}
@@ -273,6 +322,8 @@ func HeadlineTable(d *Document) draw.Table {
 			text := h.ValueText(p)
 			if change := p.ChangeText(); change != "" {
 				text += " (" + change + ")"
+			} else if bounds := h.BoundsText(p); bounds != "" {
+				text += " (" + bounds + ")"
 			}
 			cells[slices.Index(t.Heads, column(h, p))] = text
 		}

@@ -40,7 +40,7 @@ func (t *Table) Lines(width int, style Style) []string {
 			}
 		}
 		if widest < 0 {
-			return t.stacked(width, style)
+			return t.stacked(width)
 		}
 		widths[widest]--
 		excess--
@@ -130,7 +130,7 @@ func (t *Table) row(cells []string, widths []int) []string {
 }
 
 // stacked prints the text cells of a row as a heading and the numbers below.
-func (t *Table) stacked(width int, style Style) []string {
+func (t *Table) stacked(width int) []string {
 	var out []string
 	for _, r := range t.Rows {
 		var names []string
@@ -142,9 +142,12 @@ func (t *Table) stacked(width int, style Style) []string {
 		out = append(out, Wrap(strings.Join(names, " · "), width)...)
 		line := ""
 		for i := t.Left; i < len(r); i++ {
+			if r[i] == "" {
+				continue
+			}
 			item := t.Heads[i] + " " + r[i]
 			if line != "" && DisplayWidth(stackedIndent+line+"   "+item) > width {
-				out = append(out, stackedIndent+style.Dim(line))
+				out = append(out, stackedIndent+line)
 				line = ""
 			}
 			if line != "" {
