@@ -23,6 +23,8 @@ const (
 	// settleMax and settleShare are the start of each step that is left out: the new workers change the load of all others.
 	settleMax   = 10 * time.Second
 	settleShare = 0.2
+	// stairStartsMax bounds the starts of loads in a run that is looked at: more are a repetition, not a staircase.
+	stairStartsMax = 500
 	// stairLengthMin is the shortest step, without its start.
 	stairLengthMin = 3 * time.Second
 	// edgeNanos is how far an interval may cross the border of a step: events and intervals are timestamped by different programs.
@@ -66,6 +68,9 @@ func newStaircases(t *analysis.Timeline, p *plan.Plan, engines map[string]interv
 			starts = append(starts, s)
 			borders = append(borders, s.FromNanos, min(s.ToNanos, phase.ToNanos))
 		}
+	}
+	if len(starts) > stairStartsMax {
+		return nil
 	}
 	slices.Sort(borders)
 	borders = slices.Compact(borders)

@@ -56,6 +56,8 @@ type Observation struct {
 	// Undecided is why the run does not decide; it counts as missed, so that no rate is recommended without a run that met the
 	// threshold.
 	Undecided string `json:"undecided,omitempty"`
+	// Few: undecided because of too few operations. A lower rate has even fewer.
+	Few bool `json:"few,omitempty"`
 	// Invalid is why the measurement of a run that missed the threshold is INVALID: the limit may be that of the load generator.
 	Invalid string `json:"invalid,omitempty"`
 	Run     string `json:"run,omitempty"`
@@ -194,6 +196,8 @@ func (s *Search) Next() (factor float64, more bool) {
 		return 0, false
 	case missed == 0:
 		return min(FactorMax, 2*most), true
+	case met == 0 && s.runs[len(s.runs)-1].Few:
+		return 0, false
 	case met == 0:
 		return max(1/FactorMax, least/2), true
 	}
@@ -253,7 +257,7 @@ func rounded(v float64) float64 {
 // Answer is what the runs so far say.
 func (s *Search) Answer() Answer {
 	a := Answer{Kind: Unknown, Runs: slices.Clone(s.runs)}
-	perFactor, measured := 0.0, 0
+	rates, factors := 0.0, 0.0
 	for _, o := range s.runs {
 		if o.Undecided != "" {
 			a.Undecided++
@@ -262,8 +266,7 @@ func (s *Search) Answer() Answer {
 			a.Invalid++
 		}
 		if o.Rate > 0 {
-			perFactor += o.Rate / o.Factor
-			measured++
+			rates, factors = rates+o.Rate, factors+o.Factor
 		}
 	}
 	least, most := s.tried()
@@ -279,10 +282,10 @@ func (s *Search) Answer() Answer {
 		a.Low, a.Factor, a.High = s.quantile((1-confidence)/2), s.quantile(0.5), s.quantile((1+confidence)/2)
 		a.Precise = a.High/a.Low <= precision
 	}
-	if measured > 0 {
-		perFactor /= float64(measured)
+	if factors > 0 {
+		perFactor := rates / factors
+		a.Rate, a.RateLow, a.RateHigh = a.Factor*perFactor, a.Low*perFactor, a.High*perFactor
 	}
-	a.Rate, a.RateLow, a.RateHigh = a.Factor*perFactor, a.Low*perFactor, a.High*perFactor
 	a.Contradiction = s.contradiction()
 	return a
 }

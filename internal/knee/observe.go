@@ -48,7 +48,7 @@ func Observe(s *result.Summary, x scenario.Threshold, factor float64) Observatio
 		bound := stats.AtLeast.Has(x.Statistic)
 		switch {
 		case math.IsNaN(v):
-			o.Met, o.Undecided = false, "too few operations for "+x.Statistic
+			o.Met, o.Few, o.Undecided = false, true, "too few operations for "+x.Statistic
 			continue
 		case bound && x.Holds(v):
 			o.Met, o.Undecided = false, "operations never completed, so "+x.Statistic+" is not known"

@@ -151,6 +151,19 @@ func TestDoubt(t *testing.T) {
 
 var names = Names{Workers: "workers", Throughput: unit.FormatCount}
 
+// 2,450 operations per second of one worker on twelve nodes, 99.926 % "linear", with a peak at 600 workers: N may be large.
+// 1 − σ is not the share of linear scaling, which is 42.6 % there.
+func TestManyWorkers(t *testing.T) {
+	a := Analyze(points(1, 2450, 12, 29152, 48, 112964, 288, 489385, 480, 590168, 576, 601837))
+	near(t, "sigma", a.Fit.Sigma.Value, 0.00074, 1e-2)
+	near(t, "kappa", a.Fit.Kappa.Value, 2.7757e-6, 1e-3)
+	near(t, "peak", a.Fit.Peak.Value, 600, 1e-3)
+	near(t, "share", a.Rows[5].Share, 0.4265, 1e-3)
+	if x, _, _ := a.Predict(1152); math.Abs(x.Value-509e3) > 5e3 {
+		t.Errorf("X(1152) = %v", x)
+	}
+}
+
 // Without bounds the fit of raytracer has a negative coherency: the known reason for bounds.
 func TestUnboundedFitIsReported(t *testing.T) {
 	u := Analyze(raytracer).Fit.Unbounded
