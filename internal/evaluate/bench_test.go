@@ -47,9 +47,12 @@ func write(b testing.TB, dir string, p resulttest.Params) *result.Writer {
 }
 
 // BenchmarkSeal evaluates and seals a synthetic bundle, by default of 100 VMs over six minutes; with
-// BRAGG_BENCH_FULL=1 of 100 VMs over ten hours.
+// BRAGG_BENCH_FULL=1 of 100 VMs over ten hours, or with BRAGG_BENCH_LENGTH of another length.
 func BenchmarkSeal(b *testing.B) {
 	p := resulttest.Params{VMs: 100, Duration: 6 * time.Minute}
+	if d, err := time.ParseDuration(os.Getenv("BRAGG_BENCH_LENGTH")); err == nil {
+		p.Duration = d
+	}
 	if os.Getenv("BRAGG_BENCH_FULL") != "" {
 		p.Duration = 10 * time.Hour
 	}
