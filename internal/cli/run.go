@@ -35,11 +35,13 @@ func newRun(p *console.Process) *cobra.Command {
 	var o order
 	var q queue
 	var k kneeFlags
+	var s series
 	cmd := &cobra.Command{
 		Use:   "run SCENARIO...",
 		Short: "Run scenarios and report the results",
 		Long: "Run executes scenarios and writes a bundle and a report of each to the runs folder. Several scenarios run in\n" +
-			"sequence, also after a failure. Ctrl-C stops the run, cleans up and writes the report; a second Ctrl-C skips\n" +
+			"sequence, also after a failure. --repeat runs one several times, with --against or --against-set in turns with a variant\n" +
+			"(A B B A), and compares both sets (see bragg compare); their runs have the labels LABEL/A and LABEL/B. Ctrl-C stops the run, cleans up and writes the report; a second Ctrl-C skips\n" +
 			"the cleanup (see bragg clean); a third exits.\n\n" +
 			"Exit codes: 0 all thresholds met, 1 a threshold missed, 3 undecided, 77 a step refused for safety,\n" +
 			"130 interrupted.\n\n" + scenarioHelp,
@@ -47,11 +49,16 @@ func newRun(p *console.Process) *cobra.Command {
 			"  bragg run oltp vdi --label nightly --junit results.xml\n" +
 			"  bragg run ./my_scenario --set vms_per_node=4 --engine fio\n" +
 			"  bragg run node_failure --target cluster.yml --max-full 80\n" +
-			"  bragg run oltp --rehearse 30s --find-knee 'p99 < 1ms'",
+			"  bragg run oltp --rehearse 30s --find-knee 'p99 < 1ms'\n" +
+			"  bragg run oltp --repeat 5 --target old.yml --against new.yml --label upgrade\n" +
+			"  bragg run oltp --repeat 5 --against-set queue_depth=64 --fail-on 'p99 > 10%'",
 		Args: console.Between(1, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if k.threshold != "" {
+			switch {
+			case k.threshold != "":
 				return findKnee(cmd.Context(), p, &o, q.of(args), k)
+			case s.on(cmd.Flags()):
+				return runSeries(cmd.Context(), p, &o, &s, q.of(args))
 			}
 			return runAll(cmd.Context(), p, &o, q.of(args))
 		},
@@ -59,6 +66,7 @@ func newRun(p *console.Process) *cobra.Command {
 	}
 	o.flags(p, cmd)
 	o.remoteFlags(cmd.Flags())
+	s.flags(cmd.Flags())
 	cmd.Flags().StringVar(&q.label, "label", "", "`NAME` of the run for report, compare and query")
 	cmd.Flags().BoolVar(&q.json, "json", false, "print the outcomes as JSON instead of the live view and numbers")
 	k.flags(cmd.Flags())

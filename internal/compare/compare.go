@@ -85,6 +85,9 @@ type Result struct {
 	unasked bool // not a result of the scenario
 }
 
+// Unasked reports whether the scenario did not request the result: the target counts it.
+func (r *Result) Unasked() bool { return r.unasked }
+
 // Line is one series of one run on the common axis.
 type Line struct {
 	Run int `json:"run"` // index of Runs

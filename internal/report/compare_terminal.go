@@ -98,7 +98,7 @@ func factorTable(c *compare.Comparison) draw.Table {
 }
 
 func (p *textPage) comparedResult(c *compare.Comparison, r *compare.Result) {
-	if c.Sets != nil && len(r.Lines) == 0 {
+	if c.Sets != nil && (len(r.Lines) == 0 || r.Unasked()) {
 		return
 	}
 	p.section(r.Title)

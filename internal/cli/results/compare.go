@@ -39,7 +39,8 @@ func NewCompare(p *console.Process) *cobra.Command {
 			"factors that differ. The first run is the baseline. A rehearsal cannot be compared with a full run.\n\n" +
 			"Single runs cannot distinguish change from chance. With --base and --new, compare takes two sets of repeated runs and says\n" +
 			"of each number whether it is different: its ratio with a 95 % interval, how much it varies from run to run, and the smallest\n" +
-			"difference that these runs would have shown. Three runs on each side are a start, five are good.\n\n" +
+			"difference that these runs would have shown. Three runs on each side are a start, five are good; bragg run --repeat makes\n" +
+			"them. A label in a set names all runs that have it.\n\n" +
 			"--fail-on makes the comparison a gate: exit code 1 if a change is certainly beyond the limit, 3 if the runs do not decide\n" +
 			"it, 0 if it is certainly within. Numbers are iops, bandwidth, completion, and mean, median, p95, p99, p99.9 of latency;\n" +
 			"of \"RESULT\" and in \"WINDOW\" narrow them down.\n\n" + runref.Help,
@@ -94,21 +95,38 @@ func (o *Comparing) arguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// Run compares sets, or single runs if there are none, writes the comparison, and returns the outcome of the gate as an exit code.
-func (o *Comparing) Run(p *console.Process, args []string) error {
-	var conditions []compare.Condition
+// conditions reads those of the gate.
+func (o *Comparing) conditions() ([]compare.Condition, error) {
+	var list []compare.Condition
 	for _, text := range o.FailOn {
 		condition, err := compare.ParseCondition(text)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		conditions = append(conditions, condition)
+		list = append(list, condition)
+	}
+	return list, nil
+}
+
+// Check returns the error of a faulty condition, before anything is run for it.
+func (o *Comparing) Check() error {
+	_, err := o.conditions()
+	return err
+}
+
+// Run compares sets, or single runs if there are none, writes the comparison, and returns the outcome of the gate as an exit code.
+func (o *Comparing) Run(p *console.Process, args []string) error {
+	conditions, err := o.conditions()
+	if err != nil {
+		return err
 	}
 	base, others := o.Base, o.New
 	if len(conditions) > 0 && len(base) == 0 {
 		base, others, args = args[:1], args[1:], nil
 	}
-	all, err := readRuns(p, p.RunsDirectory(o.runs), slices.Concat(args, base, others))
+	runs := p.RunsDirectory(o.runs)
+	base, others = runref.Repetitions(p, runs, base), runref.Repetitions(p, runs, others)
+	all, err := readRuns(p, runs, slices.Concat(args, base, others))
 	if err != nil {
 		return err
 	}

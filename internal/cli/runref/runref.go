@@ -82,6 +82,28 @@ func Find(p *console.Process, runs, word string) (string, error) {
 	}
 }
 
+// Repetitions replaces each label of sealed runs by all of them, the oldest first. Other words stay.
+func Repetitions(p *console.Process, runs string, words []string) []string {
+	all, err := result.List(runs)
+	if err != nil {
+		return words // reading the first word reports why
+	}
+	var out []string
+	for _, word := range words {
+		var labelled []string
+		for _, l := range slices.Backward(all) {
+			if !IsPath(word) && word != "" && l.Manifest.Label == word && l.Seal != nil {
+				labelled = append(labelled, p.Path(l.Dir))
+			}
+		}
+		if len(labelled) == 0 {
+			labelled = []string{word}
+		}
+		out = append(out, labelled...)
+	}
+	return out
+}
+
 // IsPath reports whether a word can only be a path.
 func IsPath(word string) bool {
 	return word == "." || word == ".." || strings.HasPrefix(word, "/") || strings.HasPrefix(word, "./") || strings.HasPrefix(word, "../")
