@@ -55,7 +55,7 @@ func TestImportsFollowTheMap(t *testing.T) {
 // boundTo names outside libraries that belong in certain internal packages.
 var boundTo = map[string][]string{
 	"github.com/prometheus/prometheus": {"metric"},
-	"github.com/spf13/cobra":           {"console", "cli", "cli/runref", "cli/results", "cli/analyze", "cli/targets", "fio/command", "lab/command"},
+	"github.com/spf13/cobra":           {"console", "cli", "cli/runref", "cli/results", "cli/analyze", "cli/doctor", "cli/targets", "fio/command", "lab/command"},
 	"github.com/chromedp":              nil,
 }
 

@@ -12,6 +12,7 @@ import (
 	"context"
 
 	"github.com/braggdev/bragg/internal/cli/analyze"
+	"github.com/braggdev/bragg/internal/cli/doctor"
 	"github.com/braggdev/bragg/internal/cli/results"
 	"github.com/braggdev/bragg/internal/cli/targets"
 	"github.com/braggdev/bragg/internal/console"
@@ -29,7 +30,7 @@ var verbs = []struct {
 	heading string
 	verbs   []func(*console.Process) *cobra.Command
 }{
-	{"Start here:", []func(*console.Process) *cobra.Command{newDemo, newScenarios, newIO, newDoctor}},
+	{"Start here:", []func(*console.Process) *cobra.Command{newDemo, newScenarios, newIO, doctor.New}},
 	{"Scenarios:", []func(*console.Process) *cobra.Command{newLint, newPlan, newRun, newSchema}},
 	{"Results:", []func(*console.Process) *cobra.Command{results.NewReport, results.NewCompare, results.NewQuery, results.NewRuns, analyze.New}},
 	{"Housekeeping:", []func(*console.Process) *cobra.Command{

@@ -1,4 +1,7 @@
-package cli
+// Package doctor has the command doctor, which checks the prerequisites of runs on this machine.
+//
+//	kernel, engines, folders, hypervisor ──examine──▶ examinations ──▶ table or JSON, and an exit code
+package doctor
 
 import (
 	"fmt"
@@ -28,7 +31,8 @@ type examination struct {
 	Package string `json:"package,omitempty"` // Debian package that provides it
 }
 
-func newDoctor(p *console.Process) *cobra.Command {
+// New returns the command doctor.
+func New(p *console.Process) *cobra.Command {
 	var asJSON bool
 	var runs string
 	cmd := &cobra.Command{
