@@ -66,3 +66,36 @@ func TestScalingIsShown(t *testing.T) {
 	keysOf(reflect.TypeFor[document.Document](), "", nil, all)
 	checkKeys(t, "growing run", "", v, all)
 }
+
+// The charts against workers have an axis of workers, no events and a zoom of their own, and fit the page at both widths. The chart of
+// the fit is on the first screen.
+func TestScalingIsDrawn(t *testing.T) {
+	b := open(t)
+	for _, width := range []int64{1400, 420} {
+		b.load(t, htmlOf(t, growingRun()), width, 1000)
+		type chart struct {
+			ID, Place, Axis string
+			Marks, Top, Min float64
+		}
+		got := eval[[]chart](t, b, `bragg.charts.filter(c => c.chart.against).map(c => ({ ID: c.chart.id, Place: bragg.place(c.chart, 3),
+			Axis: c.u.axes[0].label, Marks: c.chart.marks.length, Top: c.box.getBoundingClientRect().top, Min: c.u.scales.x.min }))`)
+		if len(got) != 2 || got[0].ID != "scaling-throughput" || got[1].ID != "scaling-response" {
+			t.Fatalf("%d pixels: charts %+v", width, got)
+		}
+		for _, c := range got {
+			if c.Place != "3 workers" || c.Axis != "workers" || c.Marks != 0 || c.Min != 0 {
+				t.Errorf("%d pixels: %+v", width, c)
+			}
+		}
+		if width == 1400 && got[0].Top > 800 {
+			t.Errorf("the chart of the fit begins at %v pixels", got[0].Top)
+		}
+		over := eval[[]float64](t, b, `(() => { bragg.zoom([10, 20]); const u = bragg.charts.find(c => c.chart.against).u;
+			u.setCursor({ left: 50, top: 50 }); bragg.zoom(null);
+			return [u.scales.x.max, document.documentElement.scrollWidth - window.innerWidth]; })()`)
+		if over[0] < 11 || over[1] > 0 {
+			t.Errorf("%d pixels: the axis ends at %v after a zoom of the others, the page is %v pixels too wide", width, over[0], over[1])
+		}
+	}
+	b.check(t)
+}

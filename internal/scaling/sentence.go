@@ -62,8 +62,16 @@ func misfit(r Row) string {
 	if r.Residual > 0 {
 		side = "below"
 	}
-	return fmt.Sprintf("With %s workers the fit is %s %s the measured throughput.", FormatWorkers(r.Workers),
+	return fmt.Sprintf("With %s the fit is %s %s the measured throughput.", workersText(r.Workers),
 		unit.FormatPercent(math.Abs(r.Residual)/r.Throughput), side)
+}
+
+// workersText prints a number with its noun.
+func workersText(n float64) string {
+	if n == 1 {
+		return "1 worker"
+	}
+	return FormatWorkers(n) + " workers"
 }
 
 func beyondData(n, most float64) string {

@@ -32,12 +32,16 @@ func newScalingFigures(d *document.Document) (figures []figureView, charts []Cha
 	measured := points(func(step *result.ScalingStep) result.Number { return step.Throughput })
 	throughput := []Plotted{{Points: measured, ChartLine: ChartLine{Name: "measured", Dots: true}}}
 	if s.Fit != nil {
+		fit := "fit"
+		if !s.Answered {
+			fit = "fit, not an answer"
+		}
 		for i, line := range []struct {
 			name, band string
 			value      func(e *result.ScalingEstimate) result.Number
 		}{
 			{"95 % interval, low", "min", func(e *result.ScalingEstimate) result.Number { return e.Low }},
-			{"fit", "median", func(e *result.ScalingEstimate) result.Number { return e.Value }},
+			{fit, "median", func(e *result.ScalingEstimate) result.Number { return e.Value }},
 			{"95 % interval, high", "max", func(e *result.ScalingEstimate) result.Number { return e.High }},
 		} {
 			throughput = append(throughput, Plotted{Points: curve(line.value), ChartLine: ChartLine{Name: line.name, Band: line.band, Color: 1, Order: i + 1}})
