@@ -477,8 +477,8 @@ func TestContract(t *testing.T) {
 		if found := of(c.silent, r.Code); len(found) > 0 {
 			t.Errorf("rule %q is not silent: %+v", r.Code, found)
 		}
-		if !strings.Contains(string(guide), "\n## "+r.Code+"\n") {
-			t.Errorf("rule %q has no section in the guide", r.Code)
+		if !strings.Contains(string(guide), "\n## "+r.Code+"\n") || !strings.Contains(string(guide), "(#"+r.Code+") | "+r.Summary+" |\n") {
+			t.Errorf("rule %q has no section in the guide, or is not in its list with its summary", r.Code)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/result"
@@ -35,6 +36,17 @@ func (l *plannedLoad) jobs(is func(*load.JobPlan) bool) []load.JobPlan {
 	for i := range l.plan.Jobs {
 		if is(&l.plan.Jobs[i]) {
 			list = append(list, l.plan.Jobs[i])
+		}
+	}
+	return list
+}
+
+// aboutJobs makes a finding of every load that has jobs for which is holds.
+func aboutJobs(in *Input, is func(*load.JobPlan) bool, say func(l plannedLoad, jobs []load.JobPlan) finding.Finding) []finding.Finding {
+	var list []finding.Finding
+	for _, l := range planned(in) {
+		if jobs := l.jobs(is); len(jobs) > 0 {
+			list = append(list, say(l, jobs))
 		}
 	}
 	return list

@@ -20,15 +20,9 @@ var arrivalsInBursts = Rule{
 }
 
 func checkArrivalsInBursts(in *Input) []finding.Finding {
-	var list []finding.Finding
-	for _, l := range planned(in) {
-		jobs := l.jobs(func(j *load.JobPlan) bool { return j.Linear && j.Clones >= burstNoticed })
-		if len(jobs) == 0 {
-			continue
-		}
+	return aboutJobs(in, func(j *load.JobPlan) bool { return j.Linear && j.Clones >= burstNoticed }, func(l plannedLoad, jobs []load.JobPlan) finding.Finding {
 		n := unit.FormatWhole(uint64(jobs[0].Clones))
-		list = append(list, in.about(l.LoadSummary, finding.Warning, "Set rate_process=poisson, or use one clone with a larger queue depth.",
-			"%s: the %s clones of %s issue their operations at the same instants, in bursts of %s.", in.name(l.LoadSummary), n, jobsText(jobs), n))
-	}
-	return list
+		return in.about(l.LoadSummary, finding.Warning, "Set rate_process=poisson, or use one clone with a larger queue depth.",
+			"%s: the %s clones of %s issue their operations at the same instants, in bursts of %s.", in.name(l.LoadSummary), n, jobsText(jobs), n)
+	})
 }

@@ -20,17 +20,11 @@ var misaligned = Rule{
 }
 
 func checkMisaligned(in *Input) []finding.Finding {
-	var list []finding.Finding
-	for _, l := range planned(in) {
-		jobs := l.jobs(func(j *load.JobPlan) bool {
-			return j.AlignBytes > 0 && j.AlignBytes < alignmentBytes && j.BlockMax >= alignmentBytes
-		})
-		if len(jobs) == 0 {
-			continue
-		}
-		list = append(list, in.about(l.LoadSummary, finding.Warning, "Use block sizes, offset and blockalign that are multiples of 4 KiB.",
+	return aboutJobs(in, func(j *load.JobPlan) bool {
+		return j.AlignBytes > 0 && j.AlignBytes < alignmentBytes && j.BlockMax >= alignmentBytes
+	}, func(l plannedLoad, jobs []load.JobPlan) finding.Finding {
+		return in.about(l.LoadSummary, finding.Warning, "Use block sizes, offset and blockalign that are multiples of 4 KiB.",
 			"%s: offsets and sizes of %s are multiples of %s, not of %s.", in.name(l.LoadSummary), jobsText(jobs),
-			unit.FormatBytes(jobs[0].AlignBytes), unit.FormatBytes(alignmentBytes)))
-	}
-	return list
+			unit.FormatBytes(jobs[0].AlignBytes), unit.FormatBytes(alignmentBytes))
+	})
 }

@@ -20,12 +20,7 @@ var reducibleContent = Rule{
 }
 
 func checkReducibleContent(in *Input) []finding.Finding {
-	var list []finding.Finding
-	for _, l := range planned(in) {
-		jobs := l.jobs(func(j *load.JobPlan) bool { return j.Reducible > 0 })
-		if len(jobs) == 0 {
-			continue
-		}
+	return aboutJobs(in, func(j *load.JobPlan) bool { return j.Reducible > 0 }, func(l plannedLoad, jobs []load.JobPlan) finding.Finding {
 		most := jobs[0].Reducible
 		for _, j := range jobs {
 			most = max(most, j.Reducible)
@@ -37,7 +32,6 @@ func checkReducibleContent(in *Input) []finding.Finding {
 			f.Severity, f.Advice = finding.Warning,
 				"Remove zero_buffers, buffer_pattern and scramble_buffers=0 from the job file, or state the share of real data (buffer_compress_percentage, dedupe_percentage)."
 		}
-		list = append(list, f)
-	}
-	return list
+		return f
+	})
 }

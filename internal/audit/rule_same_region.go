@@ -16,16 +16,10 @@ var sameRegion = Rule{
 }
 
 func checkSameRegion(in *Input) []finding.Finding {
-	var list []finding.Finding
-	for _, l := range planned(in) {
-		jobs := l.jobs(func(j *load.JobPlan) bool { return j.SameRegion && j.Clones > 1 })
-		if len(jobs) == 0 {
-			continue
-		}
+	return aboutJobs(in, func(j *load.JobPlan) bool { return j.SameRegion && j.Clones > 1 }, func(l plannedLoad, jobs []load.JobPlan) finding.Finding {
 		n := jobs[0].Clones
-		list = append(list, in.about(l.LoadSummary, finding.Warning, "Give each clone its own range: offset_increment, or one job per range.",
+		return in.about(l.LoadSummary, finding.Warning, "Give each clone its own range: offset_increment, or one job per range.",
 			"%s: the %d clones of %s go through the same range in the same order; %d of %d operations can be served from a cache.",
-			in.name(l.LoadSummary), n, jobsText(jobs), n-1, n))
-	}
-	return list
+			in.name(l.LoadSummary), n, jobsText(jobs), n-1, n)
+	})
 }

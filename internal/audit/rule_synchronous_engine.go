@@ -16,19 +16,13 @@ var synchronousEngine = Rule{
 }
 
 func checkSynchronousEngine(in *Input) []finding.Finding {
-	var list []finding.Finding
-	for _, l := range planned(in) {
-		jobs := l.jobs(func(j *load.JobPlan) bool { return j.DepthAsked > 1 && j.QueueDepth == 1 })
-		if len(jobs) == 0 {
-			continue
-		}
+	return aboutJobs(in, func(j *load.JobPlan) bool { return j.DepthAsked > 1 && j.QueueDepth == 1 }, func(l plannedLoad, jobs []load.JobPlan) finding.Finding {
 		verb := "requests"
 		if len(jobs) > 1 {
 			verb = "request"
 		}
-		list = append(list, in.about(l.LoadSummary, finding.Warning, "Set ioengine=libaio or io_uring, or use numjobs instead of iodepth.",
+		return in.about(l.LoadSummary, finding.Warning, "Set ioengine=libaio or io_uring, or use numjobs instead of iodepth.",
 			"%s: %s %s iodepth=%d from a synchronous engine; it had 1 operation in flight per clone.", in.name(l.LoadSummary), jobsText(jobs),
-			verb, jobs[0].DepthAsked))
-	}
-	return list
+			verb, jobs[0].DepthAsked)
+	})
 }
