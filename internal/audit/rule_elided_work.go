@@ -34,7 +34,7 @@ func checkElidedWork(in *Input) []finding.Finding {
 	}
 	for i := range loads {
 		a := &loads[i]
-		if rate := perVM(a, a.Total.Bytes); rate > bandwidthMax && a.Engine().DoesIO() {
+		if rate := perVM(a, a.Total.Bytes); rate > bandwidthMax && a.Engine().DoesIO() && !in.Manifest.Target.Simulated {
 			list = append(list, in.about(a.LoadSummary, finding.Warning,
 				"Check that the engine does I/O, and that the data is neither zeros nor unwritten.",
 				"%s moved %s/s per VM: more than any device can transfer.", in.name(a.LoadSummary), unit.FormatBytes(int64(rate))))

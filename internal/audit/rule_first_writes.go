@@ -15,8 +15,8 @@ var firstWrites = Rule{
 	Summary: "writes went to space that was never written before",
 	Doc: "Thin storage allocates space at the first write of a block: the write waits for the metadata, and later writes of the " +
 		"block do not. Copy-on-write and flash behave alike: nothing has to be freed or moved yet. A load that overwrites data " +
-		"shows other numbers, so its ranges are written first. Severity: warning for random writes, info for sequential ones, " +
-		"which may be a fill on purpose.",
+		"shows other numbers, so its ranges are written first. Sequential writes, and loads that write each block once and end, may be " +
+		"a fill on purpose: their severity is info, and warning for all others.",
 	Example: `OLTP writes to 4 GiB per VM that nothing wrote before: its numbers include the allocation of space.`,
 	Check:   checkFirstWrites,
 }
@@ -34,7 +34,7 @@ func checkFirstWrites(in *Input) []finding.Finding {
 			"%s writes to %s per VM that nothing wrote before: its numbers include the allocation of space.", in.name(l.LoadSummary),
 			unit.FormatBytes(fresh))
 		f.Evidence = []string{"range written: " + unit.FormatBytes(all)}
-		if len(l.jobs(func(j *load.JobPlan) bool { return j.Writes && strings.HasPrefix(j.Pattern, "rand") })) > 0 {
+		if l.CompletionNanos == 0 && len(l.jobs(func(j *load.JobPlan) bool { return j.Writes && strings.HasPrefix(j.Pattern, "rand") })) > 0 {
 			f.Severity = finding.Warning
 		}
 		list = append(list, f)

@@ -17,7 +17,7 @@ var tinyWorkingSet = Rule{
 	Summary: "a workload uses so little data that a cache of the disk holds it",
 	Doc: "The rule takes the device of which a workload uses most, per VM. Below 32 MiB the data fits into caches of any processor, " +
 		"controller or disk (severity warning), below 256 MiB into those of most hard disks and RAID controllers (info). Reads are " +
-		"then served from memory, and writes are merged there. In a rehearsal, which shrinks data on purpose, the severity is info.",
+		"then served from memory, and writes are merged there. Rehearsals, which shrink data on purpose, are not checked.",
 	Example: `OLTP uses only 16 MiB per disk: a cache of the disk or the controller holds it.`,
 	Check:   checkTinyWorkingSet,
 }
@@ -29,13 +29,13 @@ func checkTinyWorkingSet(in *Input) []finding.Finding {
 		for _, bytes := range extent.PerDevice(l.plan.Extents) {
 			most = max(most, bytes)
 		}
-		if most == 0 || most >= workingSetSmall {
+		if most == 0 || most >= workingSetSmall || in.Manifest.Rehearsal != nil {
 			continue
 		}
 		f := in.about(l.LoadSummary, finding.Info,
 			"Use several times the size of all caches (size= in the job file), unless a cache is what you measure.",
 			"%s uses only %s per disk: a cache of the disk or the controller holds it.", in.name(l.LoadSummary), unit.FormatBytes(most))
-		if most < workingSetTiny && in.Manifest.Rehearsal == nil {
+		if most < workingSetTiny {
 			f.Severity = finding.Warning
 		}
 		list = append(list, f)
