@@ -253,22 +253,16 @@ func (l *Latency) VMs() []string {
 	return names
 }
 
-// Line returns quantile q of every bin, for service and for response times. The second is nil when all loops were
-// closed. Bins with too few operations for it are missing.
-func (l *Latency) Line(q float64) (service, response result.Points) {
+// P99Line returns the 99th percentile of each bin, of service and, if there is any, of response time. Operations that never
+// completed count as longer than all others: where the percentile falls among them, the point is the longest time known.
+func (l *Latency) P99Line() (service, response result.Points) {
 	open := slices.ContainsFunc(l.bins, func(t Times) bool { return t.response.Count() > 0 })
 	for i := range l.bins {
 		at := seconds(l.middle(i))
-		s := l.bins[i].Service()
-		service = append(service, result.Point{Seconds: at, Value: s.Percentile(q)})
-		if !open {
-			continue
+		service = append(service, result.Point{Seconds: at, Value: float64(l.bins[i].Statistics("service").P99)})
+		if open {
+			response = append(response, result.Point{Seconds: at, Value: float64(l.bins[i].Statistics("response").P99)})
 		}
-		r := l.bins[i].Response()
-		if r == nil {
-			r = s
-		}
-		response = append(response, result.Point{Seconds: at, Value: r.Percentile(q)})
 	}
 	return service, response
 }

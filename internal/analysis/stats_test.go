@@ -113,7 +113,7 @@ func TestLatencyWindowsAddUp(t *testing.T) {
 				t.Fatalf("window %d: response times of %d operations, want %d", w, r.Count(), want[w])
 			}
 		}
-		service, response := l.Line(0.99)
+		service, response := l.P99Line()
 		if len(service) != 10 || response != nil && len(response) != 10 {
 			t.Fatalf("%d bins and %d", len(service), len(response))
 		}
@@ -243,4 +243,25 @@ func TestLoadsDoNotDependOnOrder(t *testing.T) {
 			t.Fatalf("response times of %d operations, service times of %d", r.Count(), x.Total.Service.Count())
 		}
 	})
+}
+
+// TestP99LineCountsFailures: operations that failed are longer than all others on the line too, not left out of it.
+func TestP99LineCountsFailures(t *testing.T) {
+	l := analysis.Latency{Windows: []result.Window{{ToNanos: 2e9}}, ToNanos: 2e9, BinNanos: 1e9}
+	for second, failed := range []uint64{0, 20} {
+		iv := done("a", float64(second), 1, 0, 1)
+		h := &ourstat.Histogram{}
+		for n := range uint64(1000) {
+			h.Record((n + 1) * 1000)
+		}
+		iv.Directions[interval.Read] = interval.Traffic{Operations: 1000, Service: h}
+		if failed > 0 {
+			iv.Directions[interval.Read].Errors = map[string]uint64{"EIO": failed}
+		}
+		l.Add(iv)
+	}
+	line, _ := l.P99Line()
+	if len(line) != 2 || math.Abs(line[0].Value-990e3) > 5e3 || line[1].Value != 1e6 {
+		t.Errorf("%v, want 990 µs, then the longest known: 1 ms", line)
+	}
 }

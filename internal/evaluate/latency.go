@@ -95,7 +95,7 @@ func (ev *evaluator) latencyResult(ctx context.Context, r *shown, e *sheet, load
 	}
 	if !l.PerVM {
 		e.addBounds(l)
-		s, p := l.Line(0.99)
+		s, p := l.P99Line()
 		if anyValue(s) {
 			e.addLine(result.Series{Name: names[0], Kind: "service", Statistic: "p99", Points: s}, 1)
 		}
