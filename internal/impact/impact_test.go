@@ -116,6 +116,69 @@ func TestStableSeriesClaimNoDip(t *testing.T) {
 	}
 }
 
+// TestRoughSeriesClaimNoDip: nor do series whose noise has heavy tails, is skewed downwards, or counts few operations.
+func TestRoughSeriesClaimNoDip(t *testing.T) {
+	for name, value := range map[string]func(r *rand.Rand) float64{
+		"heavy tails": func(r *rand.Rand) float64 { // Student's t with four degrees of freedom
+			squares := 0.0
+			for range 4 {
+				x := r.NormFloat64()
+				squares += x * x
+			}
+			return 5000 * (1 + 0.03*r.NormFloat64()/math.Sqrt(squares/4))
+		},
+		"skewed": func(r *rand.Rand) float64 { return 5000 * (1.2 - 0.1*math.Exp(0.6*r.NormFloat64())) },
+		"counts": func(r *rand.Rand) float64 { return math.Round(40 + math.Sqrt(40)*r.NormFloat64()) },
+		"rate with rare slips": func(r *rand.Rand) float64 {
+			if r.Float64() < 0.003 {
+				return 36
+			}
+			return 40
+		},
+	} {
+		claims, runs := 0, 200
+		for seed := range uint64(runs) {
+			r := rand.New(rand.NewPCG(seed, 4))
+			c := course{vms: []string{"a"}, seconds: 300, events: step("nothing", 1, 100.3, 100.4),
+				operations: func(string, int) int { return max(0, int(value(r))) }}
+			if c.impacts()[0].Loads[0].LivedOn.Dip.Seen {
+				claims++
+			}
+		}
+		if t.Logf("%s: %d of %d", name, claims, runs); claims > runs/20 {
+			t.Errorf("%s: %d of %d stable series claim a dip (seeds 0 to %d)", name, claims, runs, runs-1)
+		}
+	}
+}
+
+// TestEveryCourseHasAScore: whatever the seconds are, a dip has a begin before its end and contains its deepest stretch.
+func TestEveryCourseHasAScore(t *testing.T) {
+	for seed := range uint64(400) {
+		r := rand.New(rand.NewPCG(seed, 5))
+		length, rough := 30+r.IntN(150), r.Float64()
+		at := float64(r.IntN(length)) + r.Float64()*0.9
+		c := course{vms: []string{"a", "b"}, seconds: length, events: step("x", 1, at, at+r.Float64()*20), operations: func(string, int) int {
+			switch {
+			case r.Float64() < 0.05*rough:
+				return -1
+			case r.Float64() < 0.2*rough:
+				return 0
+			}
+			return int(2000 * (1 - rough*r.Float64()))
+		}}
+		for _, i := range c.impacts() {
+			s := i.Loads[0].LivedOn
+			if d := &s.Dip; d.Seen && (d.FromNanos >= d.ToNanos || d.AtNanos < d.FromNanos || d.AtNanos >= d.ToNanos || d.Depth <= 0 || d.Depth > 1 || d.Seconds == 0) {
+				t.Errorf("seed %d: %+v", seed, d)
+			}
+			if s.Unknown == "" && s.Within5.Nanos == nil && s.Within5.Unknown == "" {
+				t.Errorf("seed %d: %+v", seed, s.Within5)
+			}
+			impact.Sentence(&i)
+		}
+	}
+}
+
 // TestInjectedDips scores 60 random events with a known dip and recovery, to within one second.
 func TestInjectedDips(t *testing.T) {
 	for seed := range uint64(60) {

@@ -19,6 +19,8 @@ const (
 	floorShare      = 0.005
 	floorOperations = 2
 	countingShare   = 0.5
+	// worstFactor: what the baseline did by itself, it may do a little worse.
+	worstFactor = 1.3
 )
 
 // scales are the lengths, in seconds, of the stretches in which a dip is looked for: a short one may be deep, a long one shallow.
@@ -118,7 +120,7 @@ func (n *noise) limit(w, looked int) float64 {
 		n.quantiles[p] = t
 	}
 	counted := n.counting * math.Sqrt(1/float64(w)+1/float64(n.seconds)) * math.Sqrt2 * math.Erfinv(1-2*p)
-	return max(t*n.ofDifference(w), counted, n.worst[w], n.floor) + n.drift
+	return max(t*n.ofDifference(w), counted, worstFactor*n.worst[w], n.floor) + n.drift
 }
 
 // detectable is the loss over w seconds that is seen with a probability of 95 %, as a share of the baseline.

@@ -16,7 +16,7 @@ type rates struct {
 	quantity   analysis.Quantity
 	base, look analysis.Span
 	grain      float64 // of the quantity, of one operation
-	late       int     // seconds from the event on until a dip is late
+	near       proximity
 	vms        map[string]*vmRates
 }
 
@@ -42,7 +42,8 @@ func newRates(grid *analysis.Grid, x *exposure) *rates {
 	}
 	from := max(0, int((x.fromNanos-grid.OriginNanos)/cell))
 	r.look = analysis.Span{From: from, To: max(from, min(grid.Cells, int((x.untilNanos-grid.OriginNanos)/cell)))}
-	r.late = int((x.eventTo+lateOnset-grid.OriginNanos)/cell) - from
+	index := func(at int64) int { return int((at-grid.OriginNanos)/cell) - from }
+	r.near = proximity{index(x.fromNanos + lateOnset), index(x.eventTo - lateOnset), index(x.eventTo + lateOnset)}
 	tracks := grid.Tracks(func(t *analysis.Track) bool {
 		return t.Workload == x.start.Workload && !t.Prefill && x.watches[t.VM] != nil
 	})
@@ -145,35 +146,61 @@ func (r *rates) measured(vms []string) []string {
 type course struct {
 	values []float64
 	sums   []float64
+	calms  []float64 // sums of the values, each at most one limit of a second below the baseline
 	counts []int
 	noise  *noise
-	late   int // from here on a stretch must be lateFactor as far below, if no dip continues there
+	near   proximity
 }
 
+// proximity tells which seconds are close to the begin or the end of an event, so that a dip there is its obvious effect. A platform has
+// hiccups of its own, more rarely than a short baseline shows, so a late dip must be longer and deeper.
+type proximity struct{ begun, ends, ended int }
+
 const (
-	// lateOnset is how long after an event has ended a dip may still begin to be its obvious effect.
+	// lateOnset is how far from the begin or the end of an event a dip is late.
 	lateOnset = 5 * second
-	// lateFactor: a platform has hiccups of its own, more rarely than a short baseline shows.
+	// lateScale is the shortest stretch that shows a late dip, in seconds, and lateFactor by how much it must exceed its limit.
+	lateScale  = 10
 	lateFactor = 2
 )
 
-// factor is by how much a stretch from a second on must exceed its limit, if the dip before ended at end.
-func (c *course) factor(from, end int) float64 {
-	if from > max(c.late, end) {
-		return lateFactor
+func (p proximity) holds(from, to int) bool { return from <= p.begun || to > p.ends && from <= p.ended }
+
+// below reports whether a stretch of w seconds is below a bound beyond chance; continued, if a dip is known to reach it.
+func (c *course) below(from, w int, bound, limit float64, continued bool) bool {
+	v := c.mean(from, from+w)
+	if w >= lateScale {
+		v = c.calm(from, from+w)
 	}
-	return 1
+	switch {
+	case !(v < bound-limit):
+		return false
+	case continued || c.near.holds(from, from+w):
+		return true
+	}
+	return w >= lateScale && v < bound-lateFactor*limit
 }
 
 func newCourse(values []float64, n *noise) *course {
-	c := &course{values: values, noise: n, sums: make([]float64, len(values)+1), counts: make([]int, len(values)+1)}
+	size := len(values) + 1
+	c := &course{values: values, noise: n, sums: make([]float64, size), calms: make([]float64, size), counts: make([]int, size)}
+	floor := n.mean - n.limit(1, len(values))
 	for i, v := range values {
-		c.sums[i+1], c.counts[i+1] = c.sums[i], c.counts[i]
+		c.sums[i+1], c.calms[i+1], c.counts[i+1] = c.sums[i], c.calms[i], c.counts[i]
 		if !math.IsNaN(v) {
-			c.sums[i+1], c.counts[i+1] = c.sums[i]+v, c.counts[i]+1
+			c.sums[i+1], c.calms[i+1], c.counts[i+1] = c.sums[i]+v, c.calms[i]+max(v, floor), c.counts[i]+1
 		}
 	}
 	return c
+}
+
+// calm is the mean of [from, to) with regard to how many seconds are low and not to how low one of them is: a hiccup of one second
+// must not count as a loss of a minute.
+func (c *course) calm(from, to int) float64 {
+	if math.IsNaN(c.mean(from, to)) {
+		return math.NaN()
+	}
+	return (c.calms[to] - c.calms[from]) / float64(c.counts[to]-c.counts[from])
 }
 
 // mean of the known values in [from, to), NaN if fewer than half are known.
@@ -197,23 +224,24 @@ func (c *course) lowest(w int) (at int, mean float64) {
 }
 
 // dip is the shortest stretch whose mean is below the baseline beyond chance, the deepest of that length. Length 0: there is none.
-func (c *course) dip() (at, length int, mean float64) {
+func (c *course) dip() (at, length int) {
+	return c.deepest(0, len(c.values), func(i, w int, limit float64) bool { return c.below(i, w, c.noise.mean, limit, false) })
+}
+
+// deepest is the lowest of the stretches in [from, to) that count, of the shortest length that has any.
+func (c *course) deepest(from, to int, counts func(i, w int, limit float64) bool) (at, length int) {
 	for _, w := range scales {
-		if w > len(c.values) {
-			break
-		}
-		length, mean = 0, math.Inf(1)
-		limit := c.noise.limit(w, len(c.values))
-		for i := 0; i+w <= len(c.values); i++ {
-			if v := c.mean(i, i+w); v < mean && v < c.noise.mean-limit*c.factor(i, 0) {
-				at, length, mean = i, w, v
+		lowest, limit := math.Inf(1), c.noise.limit(w, len(c.values))
+		for i := from; i+w <= to; i++ {
+			if v := c.mean(i, i+w); v < lowest && counts(i, w, limit) {
+				at, length, lowest = i, w, v
 			}
 		}
 		if length > 0 {
-			return at, length, mean
+			return at, length
 		}
 	}
-	return 0, 0, math.NaN()
+	return 0, 0
 }
 
 // end is the second after the last one below a bound beyond chance, 0 if none is. Stretches of every scale are searched, the shortest
@@ -226,7 +254,7 @@ func (c *course) end(bound float64) int {
 		}
 		limit := c.noise.limit(w, len(c.values))
 		for i := end; i+w <= len(c.values); i++ {
-			if c.mean(i, i+w) < bound-limit*c.factor(i, end) {
+			if c.below(i, w, bound, limit, end > 0 && i <= end) {
 				last := i + w
 				for last > i && !(c.values[last-1] < bound) {
 					last--
@@ -238,13 +266,20 @@ func (c *course) end(bound float64) int {
 	return end
 }
 
-// begin is the first second below a bound beyond chance, before one that is known to be.
+// begin is the first second below a bound beyond chance, up to one that is known to be.
 func (c *course) begin(bound float64, known int) int {
-	reversed := slices.Clone(c.values)
-	slices.Reverse(reversed)
-	back := newCourse(reversed, c.noise)
-	if back.late = len(reversed); known > c.late {
-		back.late = len(reversed) - known // an earlier stretch must be as far below as a late one
+	begin := known
+	for _, w := range scales {
+		limit := c.noise.limit(w, len(c.values))
+		for i := begin - w; i >= 0; i-- {
+			if c.below(i, w, bound, limit, i+w >= begin) {
+				first := i
+				for first < i+w && !(c.values[first] < bound) {
+					first++
+				}
+				begin = min(begin, first)
+			}
+		}
 	}
-	return len(reversed) - back.end(bound)
+	return begin
 }

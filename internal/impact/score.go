@@ -60,7 +60,7 @@ func (x *exposure) rate(s *result.ImpactScore, r *rates, vms []string, scores in
 		return "the load ended with the event"
 	}
 	c := newCourse(look, n)
-	c.late = r.late
+	c.near = r.near
 	s.Baseline.Seconds, s.Baseline.Mean = n.seconds, result.Number(n.mean)
 	s.Baseline.CV, s.Baseline.Correlation = result.Number(n.deviation/n.mean), result.Number(n.correlation)
 	s.Level = result.Number(c.mean(0, len(look)))
@@ -78,17 +78,26 @@ func dipOf(c *course, r *rates) (d result.ImpactDip) {
 	n, looked := c.noise, len(c.values)
 	d.DetectableSecond = result.Number(n.detectable(1, looked))
 	d.Detectable = result.Number(n.detectable(min(10, looked), looked))
-	at, length, lowest := c.dip()
-	if d.Lowest, d.Mean, d.Then = result.Number(lowest), result.Number(lowest), result.Number(math.NaN()); length == 0 {
+	at, length := c.dip()
+	unknown := result.Number(math.NaN())
+	if d.Lowest, d.Mean, d.Then = unknown, unknown, unknown; length == 0 {
 		return d
 	}
-	depth := 1 - lowest/n.mean
+	depth := 1 - c.mean(at, at+length)/n.mean
 	bound := n.mean * (1 - min(0.05, depth/2))
-	begin, end := c.begin(bound, at), c.end(bound)
-	if end == 0 {
-		begin, end = at, at+length
+	first, last := at, at+length // of the stretch, whose mean is below the bound
+	for !(c.values[first] < bound) {
+		first++
 	}
-	d.Seen, d.Depth, d.OverSeconds = true, result.Number(depth), length
+	for !(c.values[last-1] < bound) {
+		last--
+	}
+	begin, end := c.begin(bound, first), max(c.end(bound), last)
+	if lowest, w := c.deepest(begin, end, func(i, w int, limit float64) bool { return c.mean(i, i+w) < n.mean-limit }); w > 0 {
+		at, length = lowest, w
+	}
+	lowest := c.mean(at, at+length)
+	d.Seen, d.Depth, d.OverSeconds, d.Lowest = true, result.Number(1-lowest/n.mean), length, result.Number(lowest)
 	d.AtNanos, d.FromNanos, d.ToNanos = r.at(at), r.at(begin), r.at(end)
 	d.Mean, d.Then = result.Number(c.mean(begin, end)), result.Number(c.mean(end, looked))
 	sum := 0.0
@@ -139,7 +148,7 @@ func lost(l *result.ImpactLost, r *rates, vms []string, looked int) {
 	base, look := r.course(vms, func(v *vmRates) *pair { return &v.operations })
 	n := newNoise(base, 1, 1)
 	c := newCourse(look[:looked], n)
-	c.late = r.late
+	c.near = r.near
 	end := c.end(n.mean)
 	if end == 0 {
 		l.UncertainOperations = result.Number(float64(looked) * n.limit(looked, looked))
