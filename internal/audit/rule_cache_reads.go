@@ -28,7 +28,7 @@ func checkCacheReads(in *Input) []finding.Finding {
 	p := in.plan()
 	var list []finding.Finding
 	for _, w := range p.Workloads {
-		if w.Load == nil || !w.Load.Reads() || !started(in, w.Name) {
+		if w.Load == nil || !w.Load.Reads() || begins(in, w.Name) < 0 {
 			continue
 		}
 		unwritten, all := extent.Bytes(extent.Without(w.Load.Extents, writtenBefore(in, p, w, begins(in, w.Name)))), extent.Bytes(w.Load.Extents)
@@ -119,8 +119,6 @@ func buffered(p *plan.Plan, w plan.Workload, touched int64) (finding.Finding, bo
 	}
 	return finding.Finding{}, false
 }
-
-func started(in *Input, workload string) bool { return begins(in, workload) >= 0 }
 
 // begins returns when the first measured start of a workload began, or -1.
 func begins(in *Input, workload string) int64 {

@@ -21,12 +21,15 @@ var clockJumped = Rule{
 
 func checkClockJumped(in *Input) []finding.Finding {
 	var list []finding.Finding
-	at, count := map[string]int{}, map[string]int{}
+	at, count, worsts := map[string]int{}, map[string]int{}, map[string]interval.Event{}
 	for _, e := range in.Events {
 		if e.Kind != interval.EventClockJump {
 			continue
 		}
 		count[e.Subject]++
+		if size := worsts[e.Subject].SpanNanos; max(e.SpanNanos, -e.SpanNanos) >= max(size, -size) {
+			worsts[e.Subject] = e
+		}
 		i, known := at[e.Subject]
 		if !known {
 			i = len(list)
@@ -41,7 +44,7 @@ func checkClockJumped(in *Input) []finding.Finding {
 	}
 	for i := range list {
 		f := &list[i]
-		worst := worstJump(in.Events, f.Subject)
+		worst := worsts[f.Subject]
 		times := "once"
 		if n := count[f.Subject]; n > 1 {
 			times = fmt.Sprintf("%d times", n)
@@ -51,15 +54,4 @@ func checkClockJumped(in *Input) []finding.Finding {
 		f.Advice = "Use a time service that slews the clock, and check whether the VM was paused or migrated."
 	}
 	return list
-}
-
-func worstJump(events []interval.Event, subject string) interval.Event {
-	var worst interval.Event
-	for _, e := range events {
-		size := max(e.SpanNanos, -e.SpanNanos)
-		if e.Kind == interval.EventClockJump && e.Subject == subject && size >= max(worst.SpanNanos, -worst.SpanNanos) {
-			worst = e
-		}
-	}
-	return worst
 }

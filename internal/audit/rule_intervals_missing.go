@@ -61,7 +61,7 @@ func unfinished(in *Input) []finding.Finding {
 		f := finding.Finding{Severity: finding.Warning, Subject: l.Workload}
 		n := 0
 		for _, s := range in.Digest.Of(l.Workload, l.Instance, l.Prefill) {
-			if s.Final || in.cutByRun(s) {
+			if _, cut := in.cutAt(s); s.Final || cut {
 				continue
 			}
 			n++
@@ -76,10 +76,4 @@ func unfinished(in *Input) []finding.Finding {
 		list = append(list, f)
 	}
 	return list
-}
-
-// cutByRun reports whether the run itself powered off the VM of s under its workload.
-func (in *Input) cutByRun(s *digest.Stream) bool {
-	_, cut := in.cutAt(s)
-	return cut
 }
