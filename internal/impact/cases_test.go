@@ -268,3 +268,26 @@ func TestLostAgents(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
+
+// TestAllVMsLost: without VMs that live on, the sentence is about those that were taken away; a load that ends with them has no rates.
+func TestAllVMsLost(t *testing.T) {
+	events := []interval.Event{{Kind: interval.EventPlaced, Subject: "a", Node: "n1"}, {Kind: interval.EventPlaced, Subject: "b", Node: "n1"}}
+	events = append(events, step("nodes.PowerOff 0", 1, 60, 61)...)
+	events = append(events, operated(1, interval.OperationNodeOff, "n1", 60, 61)...)
+	away := course{vms: []string{"a", "b"}, seconds: 150, events: events, operations: func(_ string, s int) int {
+		if s >= 60 && s < 90 {
+			return -1
+		}
+		return 1000
+	}}
+	i := only(t, away)
+	want := "Power cut of n1: all 2 VMs of W did nothing for 30 s, back within 5 % after 30 s, 60,000 operations fewer than the baseline"
+	if got := impact.Sentence(i); got != want || i.Loads[0].LivedOn != nil {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	away.seconds = 61
+	want = "Power cut of n1: the load on all 2 VMs of W ended with it"
+	if got := impact.Sentence(only(t, away)); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}

@@ -160,6 +160,7 @@ func (e *event) classify(t *analysis.Timeline, operations []result.OperationTook
 			}
 		}
 		if e.Kind == k.kind {
+			slices.Sort(e.Subjects)
 			if e.VMs = max(len(vms), calls); nodes {
 				e.VMs = len(e.taken)
 			}

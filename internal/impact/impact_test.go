@@ -95,11 +95,19 @@ func noisy(seed uint64, mean, deviation, correlation float64) func() float64 {
 	}
 }
 
+// runsOf is how many stable series are tried.
+func runsOf() int {
+	if testing.Short() {
+		return 100
+	}
+	return 200
+}
+
 // TestStableSeriesClaimNoDip: of stable series with noise of which each second depends on the previous one, at most 5 % claim a dip.
 func TestStableSeriesClaimNoDip(t *testing.T) {
 	for _, correlation := range []float64{0, 0.5, 0.9} {
 		for _, length := range []int{60, 300} {
-			claims, runs := 0, 200
+			claims, runs := 0, runsOf()
 			for seed := range uint64(runs) {
 				next := noisy(seed, 5000, 0.05, correlation)
 				at := float64(length) / 3
@@ -136,7 +144,7 @@ func TestRoughSeriesClaimNoDip(t *testing.T) {
 			return 40
 		},
 	} {
-		claims, runs := 0, 200
+		claims, runs := 0, runsOf()
 		for seed := range uint64(runs) {
 			r := rand.New(rand.NewPCG(seed, 4))
 			c := course{vms: []string{"a"}, seconds: 300, events: step("nothing", 1, 100.3, 100.4),

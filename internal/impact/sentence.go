@@ -35,7 +35,7 @@ func Sentence(i *result.Impact) string {
 
 // Title names the event: "Power cut of node-1".
 func Title(i *result.Impact) string {
-	subjects := strings.Join(i.Subjects, ", ")
+	subjects := few(i.Subjects, "nodes")
 	title := i.Event
 	switch i.Kind {
 	case result.ImpactNodeOff:
@@ -55,9 +55,9 @@ func Title(i *result.Impact) string {
 	case result.ImpactNeighbour:
 		title = "Neighbour " + i.Event
 	case result.ImpactAgentLost:
-		title = "Lost connection to " + few(i.Subjects)
+		title = "Lost connection to " + few(i.Subjects, "VMs")
 	case result.ImpactVMStopped:
-		title = "Unplanned stop of " + few(i.Subjects)
+		title = "Unplanned stop of " + few(i.Subjects, "VMs")
 	}
 	if i.Simulated {
 		title += " (simulated)"
@@ -72,10 +72,10 @@ func count(vms int) string {
 	return fmt.Sprintf("%d VMs", vms)
 }
 
-// few lists up to three names.
-func few(names []string) string {
+// few lists up to three names, or says of how many things they are.
+func few(names []string, things string) string {
 	if len(names) > 3 {
-		return count(len(names))
+		return fmt.Sprintf("%d %s", len(names), things)
 	}
 	return strings.Join(names, ", ")
 }
@@ -139,15 +139,20 @@ func takenAway(i *result.Impact, l *result.ImpactLoad, name string) string {
 	where := "that it took away"
 	switch {
 	case (i.Kind == result.ImpactNodeOff || i.Kind == result.ImpactNodeShutdown) && len(i.Subjects) > 0:
-		where = "on " + strings.Join(i.Subjects, ", ")
+		where = "on " + few(i.Subjects, "nodes")
 	case i.Kind == result.ImpactAgentLost:
 		where = "without connection"
 	}
 	text := fmt.Sprintf("%s %s", count(s.Count), where)
 	if l.LivedOn == nil {
-		text = fmt.Sprintf("all %s of %s %s", count(s.Count), name, where)
+		text = fmt.Sprintf("all %s of %s", count(s.Count), name)
+		if s.Count == 1 {
+			text = "the only VM of " + name
+		}
 	}
 	switch stall := &s.Stall; {
+	case l.UntilNanos < max(i.ToNanos, i.FromNanos+2*second):
+		return "the load on " + text + " ended with it"
 	case stall.Open:
 		text += fmt.Sprintf(" did nothing for %s, to the end", span(stall.Nanos))
 	case stall.AtLeastNanos > 0:
