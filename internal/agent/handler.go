@@ -43,6 +43,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET /metrics", s.meter.expose)
 	mux.HandleFunc("PUT /v1/workloads/{id}", s.fenced(s.prepare))
 	mux.HandleFunc("POST /v1/workloads/{id}/start", s.fenced(s.start))
+	mux.HandleFunc("POST /v1/workloads/{id}/split", s.fenced(s.split))
 	mux.HandleFunc("GET /v1/workloads/{id}/intervals", s.stream)
 	mux.HandleFunc("POST /v1/workloads/{id}/acknowledge", s.fenced(s.acknowledge))
 	mux.HandleFunc("POST /v1/workloads/{id}/stop", s.fenced(s.stopTask))
@@ -142,13 +143,37 @@ func readOrder(w http.ResponseWriter, r *http.Request) (order, error) {
 
 // start lets a held workload go. It is idempotent: the first moment counts.
 func (s *Server) start(w http.ResponseWriter, r *http.Request, fence uint64) {
-	at, err := strconv.ParseInt(r.URL.Query().Get(wire.StartKey), 10, 64)
-	if err != nil || at > wire.UptimeMax || at < -wire.UptimeMax {
-		refuse(w, http.StatusBadRequest, badRequest("read %s: out of bounds", wire.StartKey))
+	at, err := readUptime(r)
+	if err != nil {
+		refuse(w, http.StatusBadRequest, err)
 		return
 	}
 	s.at("agent.start")
-	s.change(w, r, fence, func(t *task) { t.startAt(time.Duration(at)) })
+	s.change(w, r, fence, func(t *task) { t.startAt(at) })
+}
+
+// split ends the interval of a running workload at a time.
+func (s *Server) split(w http.ResponseWriter, r *http.Request, fence uint64) {
+	at, err := readUptime(r)
+	if err != nil {
+		refuse(w, http.StatusBadRequest, err)
+		return
+	}
+	if t := s.task(w, r); t == nil {
+		return
+	} else if err := s.workloads.whenFenced(fence, func() error { return t.split(r.Context(), at) }); err != nil {
+		refuse(w, http.StatusConflict, err)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+func readUptime(r *http.Request) (time.Duration, error) {
+	at, err := strconv.ParseInt(r.URL.Query().Get(wire.AtKey), 10, 64)
+	if err != nil || at > wire.UptimeMax || at < -wire.UptimeMax {
+		return 0, badRequest("read %s: out of bounds", wire.AtKey)
+	}
+	return time.Duration(at), nil
 }
 
 // change does something to a task of a controller that holds the lease.

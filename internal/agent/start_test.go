@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -262,27 +264,38 @@ func TestPlacedOnTheRunsAxis(t *testing.T) {
 type clocked struct {
 	wall  func() time.Time
 	zero  time.Time
-	truth []int64 // starts on the run's axis
+	truth []int64    // starts on the run's axis
+	split chan int64 // times at which intervals were to end, on the run's axis; may be nil
 }
 
 func (g *clocked) Plan(load.Workload) (load.Plan, error) { return load.Plan{}, nil }
 
 func (g *clocked) Prepare(_ context.Context, w load.Workload) (load.Instance, error) {
-	return &clockedRun{g, w}, nil
+	return &clockedRun{g: g, w: w}, nil
 }
 
 type clockedRun struct {
-	g *clocked
-	w load.Workload
+	g        *clocked
+	w        load.Workload
+	wasSplit atomic.Bool
 }
 
 func (r *clockedRun) Close() error { return nil }
+
+func (r *clockedRun) Split(_ context.Context, at time.Time) error {
+	if r.g.split == nil {
+		return errors.New("cannot")
+	}
+	r.g.split <- int64(at.Sub(r.g.zero))
+	r.wasSplit.Store(true)
+	return nil
+}
 
 func (r *clockedRun) SetTime(zeroUnixNanos, startNanos int64) {
 	r.w.ZeroUnixNanos, r.w.StartNanos = zeroUnixNanos, startNanos
 }
 
-func (r *clockedRun) Run(_ context.Context, sink load.Sink) error {
+func (r *clockedRun) Run(ctx context.Context, sink load.Sink) error {
 	base := time.Now()
 	axis := r.g.wall().UnixNano() - r.w.ZeroUnixNanos
 	if r.w.StartNanos != 0 {
@@ -293,8 +306,52 @@ func (r *clockedRun) Run(_ context.Context, sink load.Sink) error {
 		r.g.truth = append(r.g.truth, int64(base.Add(passed).Sub(r.g.zero)))
 		iv := interval.Interval{Workload: r.w.Name, Group: r.w.Group, VM: r.w.VM, Instance: r.w.Instance, Sequence: int64(i), Final: i == 19}
 		iv.StartNanos, iv.LengthNanos = axis+int64(passed), int64(time.Millisecond)
+		for i == 19 && r.g.split != nil && !r.wasSplit.Load() && ctx.Err() == nil {
+			time.Sleep(time.Millisecond)
+		}
 		sink.Interval(iv)
 		time.Sleep(2 * time.Millisecond)
 	}
 	return nil
+}
+
+// TestIntervalsSplitAtOneMoment: agents whose clocks have nothing in common split the intervals of running loads at the same time.
+func TestIntervalsSplitAtOneMoment(t *testing.T) {
+	zero := time.Now().Add(-time.Hour)
+	var agents []*clockedAgent
+	for i, off := range []time.Duration{0, -time.Hour, 365 * 24 * time.Hour} {
+		agents = append(agents, newClockedAgent(t, zero, off, off.Abs()/7+time.Hour))
+		if i < 2 {
+			agents[i].generator.split = make(chan int64, 1)
+		}
+	}
+	for i, h := range hold(t, agents) {
+		splitter := h.(load.Splitter)
+		if err := splitter.Split(t.Context(), time.Now().Add(time.Second)); err == nil {
+			t.Error("a load that does not run was split")
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- h.Run(t.Context(), time.Now()) }()
+		at := time.Now().Add(time.Second)
+		err := errors.New("not asked")
+		for err != nil && len(ended) == 0 {
+			if err = splitter.Split(t.Context(), at); i == 2 && err != nil && strings.Contains(err.Error(), "cannot") {
+				break
+			}
+		}
+		switch {
+		case i == 2 && err == nil:
+			t.Error("the split of a load that cannot do it had no error")
+		case i < 2 && err != nil:
+			t.Errorf("agent %d: %v", i, err)
+		case i < 2:
+			uncertain := h.Timing().ClockError + time.Millisecond
+			if off := time.Duration(<-agents[i].generator.split - int64(at.Sub(zero))); off.Abs() > uncertain {
+				t.Errorf("agent %d splits %v beside the time, its clock is known to %v", i, off, uncertain)
+			}
+		}
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
 }

@@ -33,6 +33,7 @@ type task struct {
 	countMax   int
 
 	mu        sync.Mutex
+	splitter  load.Splitter // set while the load runs, if it can
 	changed   chan struct{} // closed and replaced whenever something below changes
 	lines     []line        // rising sequence without gaps
 	next      int64         // sequence of the next interval
@@ -113,6 +114,9 @@ func (t *task) runInstance(ctx context.Context, instance load.Instance) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	t.server.at("agent.run")
+	splitter, _ := instance.(load.Splitter)
+	t.setSplitter(splitter)
+	defer t.setSplitter(nil)
 	return instance.Run(ctx, load.SinkFunc(func(iv interval.Interval) {
 		t.server.at("agent.interval")
 		if !t.accept(&iv) {
@@ -120,6 +124,23 @@ func (t *task) runInstance(ctx context.Context, instance load.Instance) error {
 		}
 		t.server.at("agent.buffered")
 	}))
+}
+
+func (t *task) setSplitter(s load.Splitter) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.splitter = s
+}
+
+// split ends the interval at an uptime.
+func (t *task) split(ctx context.Context, at time.Duration) error {
+	t.mu.Lock()
+	splitter := t.splitter
+	t.mu.Unlock()
+	if splitter == nil {
+		return badRequest("split intervals of workload %q: it does not run, or its generator cannot", t.workload.Name)
+	}
+	return splitter.Split(ctx, time.Now().Add(at-t.server.uptime()))
 }
 
 // place tells the instance its zero and its start, or waits in its stead; false when ctx ended.

@@ -30,9 +30,15 @@ func (t *Times) Add(iv *interval.Interval) {
 	if iv.Final {
 		t.addWaiting(iv.Waiting)
 	}
-	scheduled := false
-	for d := range iv.Directions {
-		traffic := &iv.Directions[d]
+	if scheduled := t.addTraffic(&iv.Directions); !scheduled {
+		t.nanos += iv.LengthNanos
+	}
+}
+
+// addTraffic merges the latencies of operations, and reports whether some had a schedule.
+func (t *Times) addTraffic(directions *interval.Traffics) (scheduled bool) {
+	for d := range directions {
+		traffic := &directions[d]
 		t.Unfinished += traffic.ErrorCount()
 		t.waited.Merge(traffic.Failed)
 		if traffic.Response == nil {
@@ -43,9 +49,7 @@ func (t *Times) Add(iv *interval.Interval) {
 		t.open.Merge(traffic.Service)
 		t.response.Merge(traffic.Response)
 	}
-	if !scheduled {
-		t.nanos += iv.LengthNanos
-	}
+	return scheduled
 }
 
 // addWaiting adds operations in flight that never completed.
@@ -85,8 +89,8 @@ func (t *Times) Response() *stat.Histogram {
 }
 
 // Latency collects the latencies of selected intervals per window, and per time slice for drawing a percentile. An
-// interval that crosses the boundary of two windows has operations of both and cannot be split: it counts in the total and
-// in neither window, so that effects of an event do not appear in the window before it, and is kept beside both. For drawing,
+// interval that was split at a step has operations of one window, and those that began in an earlier one count there. An
+// interval that crosses the boundary of two windows has operations of both: it counts in the total and in neither window, so that effects of an event do not appear in the window before it, and is kept beside both. For drawing,
 // it belongs to the slice that contains its midpoint.
 type Latency struct {
 	Windows []result.Window // in order, without overlap
@@ -124,6 +128,19 @@ func (l *Latency) Add(iv *interval.Interval) {
 		return
 	}
 	l.noteOpen(iv)
+	l.draw(iv, middle)
+	if len(iv.Early) > 0 {
+		for i := range iv.Early {
+			e := &iv.Early[i]
+			began := e.ToNanos - min((e.ToNanos-e.FromNanos)/2, 4*borderNanos)
+			if before, ok := l.windowAt(iv.StartNanos + began); ok {
+				l.timesOf(iv.VM)[before].addTraffic(&e.Directions)
+			}
+		}
+		own := *iv
+		own.Directions, own.Early = iv.OnTime(), nil
+		iv = &own
+	}
 	times, n := l.timesOf(iv.VM), len(l.Windows)
 	if iv.StartNanos < l.Windows[w].FromNanos-borderNanos && w > 0 ||
 		iv.EndNanos() > l.Windows[w].ToNanos+borderNanos && w < n-1 {
@@ -135,6 +152,10 @@ func (l *Latency) Add(iv *interval.Interval) {
 		}
 	}
 	times[w].Add(iv)
+}
+
+// draw adds one interval to the line of percentiles.
+func (l *Latency) draw(iv *interval.Interval, middle int64) {
 	drawn := l.ToNanos <= l.FromNanos || l.FromNanos <= middle && middle < l.ToNanos
 	if l.BinNanos > 0 && drawn && !Drain(iv, l.SizeBound) {
 		bin := 0

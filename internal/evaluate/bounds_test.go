@@ -2,6 +2,8 @@ package evaluate_test
 
 import (
 	"fmt"
+	"maps"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -293,6 +295,64 @@ func TestLoadsThatEndWithoutAWord(t *testing.T) {
 	}
 	if c := checked(t, "max < 100", r, nil, seconds("OLTP", "g-0001", func(iv *interval.Interval) { iv.Final = false })); c.Passed || c.Reason == "" {
 		t.Errorf("not known how many: %+v", c)
+	}
+}
+
+// TestWindowsOfSplitIntervals: an operation counts in the window in which it began, none is in no window, and the windows add up
+// to the whole.
+func TestWindowsOfSplitIntervals(t *testing.T) {
+	events := []interval.Event{
+		{AtNanos: 0, Kind: interval.EventPhaseStarted, Phase: "run"},
+		{AtNanos: 10.3e9, Kind: interval.EventStepStarted, Phase: "run", Step: "nodes.PowerOff", Label: "cut", StepID: 1},
+		{AtNanos: 10.32e9, Kind: interval.EventStepEnded, Phase: "run", Step: "nodes.PowerOff", Label: "cut", StepID: 1},
+		{AtNanos: 20e9, Kind: interval.EventPhaseEnded, Phase: "run"},
+	}
+	var intervals []interval.Interval
+	at := int64(0)
+	for i, length := range []int64{1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000, 300, 20, 680, 1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000} {
+		iv := second("g-0001", 0, 100, 10*time.Millisecond)
+		iv.Sequence, iv.StartNanos, iv.LengthNanos, iv.Final = int64(i), at+20e3, length*1e6, i == 21 // a clock that is off by 20 µs
+		early := func(fromMillis, toMillis int64, nanos uint64, failed bool) {
+			e := interval.Early{FromNanos: fromMillis*1e6 - at, ToNanos: toMillis*1e6 - at}
+			for _, d := range []*interval.Traffic{&e.Directions[interval.Read], &iv.Directions[interval.Read]} {
+				h := &d.Service
+				if failed {
+					d.Errors, h = map[string]uint64{"EIO": 1}, &d.Failed
+				} else {
+					d.Operations++
+				}
+				if *h == nil {
+					*h = &stat.Histogram{}
+				}
+				(*h).Record(nanos)
+			}
+			iv.Early = append(iv.Early, e)
+		}
+		switch i {
+		case 11: // just after the step began
+			early(-700, 10_300, 50e6, false)
+		case 12: // of the time before the step, and while it lasted
+			early(-700, 10_300, 400e6, false)
+			early(10_300, 10_320, 300e6, false)
+		case 14:
+			early(10_300, 10_320, 3e9, true)
+		}
+		at += length * 1e6
+		intervals = append(intervals, iv)
+	}
+	r := scenario.Result{Name: "latency", Type: "latency", Source: scenario.FromWorkload, Workload: "OLTP", Aggregate: "mean"}
+	e := evaluated(t, record(t, events, intervals, nil), r).Results[0]
+	type row struct{ Count, Unfinished, MaxMillis uint64 }
+	got := map[string]row{}
+	for _, s := range e.Stats {
+		got[s.Window] = row{s.Count, s.Unfinished, uint64(math.Round(float64(s.Max) / 1e6))}
+		if s.WithBorders != nil {
+			t.Errorf("%q has operations at its borders", s.Window)
+		}
+	}
+	want := map[string]row{"": {2203, 1, 3000}, "before cut": {1102, 0, 400}, "after cut": {1101, 1, 3000}}
+	if !maps.Equal(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
 	}
 }
 

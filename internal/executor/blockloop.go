@@ -88,7 +88,7 @@ func (e *Engine) runBranch(ctx context.Context, steps []plan.Step) error {
 
 // runAndTell runs one step between its events.
 func (e *Engine) runAndTell(ctx context.Context, p plan.Step) error {
-	e.emit(e.stepEvent(p, interval.EventStepStarted, nil))
+	e.emitAt(e.stepEvent(p, interval.EventStepStarted, nil), e.border(ctx, p))
 	e.progress.begin(p.ID)
 	act := func() error { return e.callStep(ctx, p) }
 	var err error
@@ -102,8 +102,16 @@ func (e *Engine) runAndTell(ctx context.Context, p plan.Step) error {
 	if why := (canceled{}); errors.Is(err, context.Canceled) && errors.As(context.Cause(ctx), &why) {
 		ended.Canceled = why.why
 	}
-	e.emit(ended)
+	e.emitAt(ended, e.border(context.WithoutCancel(ctx), p))
 	return err
+}
+
+// border returns the time at which a step begins or ends, where intervals end if it divides the run into windows.
+func (e *Engine) border(ctx context.Context, p plan.Step) time.Time {
+	if p.Label == "" || p.Phase != plan.Run {
+		return time.Now()
+	}
+	return e.loads.split(ctx)
 }
 
 // canceled is why the context of a step ended before the step did. errors.Is matches it against context.Canceled.

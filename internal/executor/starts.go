@@ -81,6 +81,46 @@ func agree(members []*member) (at time.Time, ahead, clockError time.Duration) {
 	return time.Now().Add(ahead), ahead, clockError
 }
 
+// splitTime bounds the time for which a step waits for the intervals of loads to be split.
+const splitTime = time.Second
+
+// split ends the intervals of all running loads at one agreed time, and returns at that time: the window of a step begins there
+// exactly. It is at once when no load can do that. An agent that does not learn of it in time does not split.
+func (l *loads) split(ctx context.Context) time.Time {
+	var members []*member
+	l.mu.Lock()
+	for _, run := range l.latest {
+		select {
+		case <-run.done:
+			continue
+		case <-run.launched:
+		default:
+			continue
+		}
+		for _, m := range run.members {
+			if _, ok := m.held.(load.Splitter); ok {
+				members = append(members, m)
+			}
+		}
+	}
+	l.mu.Unlock()
+	if len(members) == 0 {
+		return time.Now()
+	}
+	var slowest time.Duration
+	for _, m := range members {
+		slowest = max(slowest, m.held.Timing().Trip)
+	}
+	at := time.Now().Add(min(clock.Ahead(slowest, len(members)), splitTime))
+	bounded, cancel := context.WithDeadline(ctx, at)
+	defer cancel()
+	for _, m := range members {
+		l.engine.work.Go(func() { _ = m.held.(load.Splitter).Split(bounded, at) }) // otherwise its interval crosses the border
+	}
+	_ = wait.For(ctx, time.Until(at))
+	return at
+}
+
 // driveTogether runs the load on all its VMs in parallel, each from its own start time on.
 func (l *loads) driveTogether(ctx context.Context, run *loadRun, w plan.Workload) {
 	l.prepare(ctx, run, w)

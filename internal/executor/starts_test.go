@@ -289,3 +289,78 @@ func TestStaggerOfRehearsal(t *testing.T) {
 		}
 	}
 }
+
+// splitting is a patient runner whose loads note when their intervals were to be split. Those of one VM do not answer.
+type splitting struct {
+	*patientRunner
+	mu     sync.Mutex
+	splits map[string][]time.Time // by VM
+	mute   string
+}
+
+type splittingVM struct {
+	patientVM
+	of *splitting
+}
+
+type splittingHeld struct {
+	load.Held
+	of *splitting
+	vm string
+}
+
+func (v splittingVM) Prepare(ctx context.Context, w load.Workload, sink load.Sink) (load.Held, error) {
+	held, err := v.patientVM.Prepare(ctx, w, sink)
+	return splittingHeld{held, v.of, v.vm.Name}, err
+}
+
+func (h splittingHeld) Split(ctx context.Context, at time.Time) error {
+	if h.vm == h.of.mute {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	h.of.mu.Lock()
+	defer h.of.mu.Unlock()
+	if !time.Now().Before(at) {
+		return errors.New("too late")
+	}
+	h.of.splits[h.vm] = append(h.of.splits[h.vm], at)
+	return nil
+}
+
+// TestStepsSplitIntervals: a step that divides the run begins and ends when the intervals of all loads do, also if an agent does
+// not answer. Other steps wait for nothing.
+func TestStepsSplitIntervals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, 3)
+		s := &splitting{patientRunner: &patientRunner{}, splits: map[string][]time.Time{}, mute: "Workers-0003"}
+		outcome := l.run(plannertest.Head+plannertest.Deployed+`run:
+  - workload.Start: {workload_name: Load, runtime_secs: 60, async: True}
+  - test.Wait: {duration_secs: 5}
+  - vm_group.MigrateGroup: {vm_group_name: Workers, from_node: 0, to_node: 1}
+  - test.Wait: {duration_secs: 5}
+`, func(cfg *executor.Config) {
+			s.in(cfg)
+			cfg.Runner = func(_ context.Context, vm target.VM) (load.Runner, error) {
+				return splittingVM{patientVM{s.patientRunner, vm}, s}, nil
+			}
+		})
+		if outcome.Ended != executor.Completed {
+			t.Fatal(outcome)
+		}
+		var borders []time.Time
+		for _, e := range l.Events {
+			if e.Label != "" && (e.Kind == interval.EventStepEnded || e.Step != "workload.Start") {
+				borders = append(borders, l.zeroAt(e, s.zero))
+			}
+		}
+		if len(borders) != 3 { // the end of the start, and both of the migration
+			t.Fatalf("%d begins and ends of steps with a load", len(borders))
+		}
+		for _, vm := range []string{"Workers-0001", "Workers-0002"} {
+			if !slices.EqualFunc(s.splits[vm], borders, time.Time.Equal) {
+				t.Errorf("%s was split at %v, steps begin and end at %v", vm, s.splits[vm], borders)
+			}
+		}
+	})
+}

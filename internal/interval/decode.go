@@ -90,6 +90,9 @@ func (d *Decoder) own() Interval {
 	if r.Optional(`,"waiting":`) {
 		iv.Waiting = d.histogram(&d.waiting)
 	}
+	if r.Optional(`,"early":[`) {
+		iv.Early = d.early()
+	}
 	if r.Optional(`,"devices":{`) {
 		iv.Devices = d.deviceTraffic()
 	}
@@ -183,6 +186,31 @@ func (d *Decoder) deviceTraffic() map[string]DeviceTraffic {
 	}
 	r.Literal("}")
 	return d.devices
+}
+
+// early reads operations that began before their interval. They are rare: their memory is their own.
+func (d *Decoder) early() []Early {
+	r := &d.r
+	start := r.Pos - 1
+	depth, end := 0, start
+	for ; end < len(r.Data); end++ { // no string in it has a bracket
+		switch r.Data[end] {
+		case '[':
+			depth++
+		case ']':
+			depth--
+		}
+		if depth == 0 {
+			break
+		}
+	}
+	var list []Early
+	if end == len(r.Data) || json.Unmarshal(r.Data[start:end+1], &list) != nil {
+		r.Bad = true // the general reader decides
+		return nil
+	}
+	r.Pos = end + 1
+	return list
 }
 
 func (d *Decoder) readGaps() Gaps {

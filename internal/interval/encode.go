@@ -23,14 +23,7 @@ func AppendJSON(dst []byte, iv *Interval) []byte {
 	if iv.Final {
 		dst = append(dst, `,"final":true`...)
 	}
-	dst = append(dst, `,"dirs":[`...)
-	for d := range iv.Directions.shown() {
-		if d > 0 {
-			dst = append(dst, ',')
-		}
-		dst = appendTraffic(dst, &iv.Directions[d])
-	}
-	dst = append(dst, ']')
+	dst = appendTraffics(append(dst, `,"dirs":[`...), &iv.Directions)
 	dst = appendCount(dst, `,"due":`, iv.Due)
 	dst = appendCount(dst, `,"not_issued":`, iv.NotIssued)
 	dst = appendCount(dst, `,"backlog":`, iv.Backlog)
@@ -46,6 +39,9 @@ func AppendJSON(dst []byte, iv *Interval) []byte {
 	}
 	if iv.Waiting != nil {
 		dst = iv.Waiting.AppendJSON(append(dst, `,"waiting":`...))
+	}
+	if len(iv.Early) > 0 {
+		dst = appendEarly(append(dst, `,"early":[`...), iv.Early)
 	}
 	if len(iv.Devices) > 0 {
 		dst = appendDevices(append(dst, `,"devices":`...), iv.Devices)
@@ -89,6 +85,28 @@ func (o *object) count(name string, n uint64) {
 		o.member(name)
 		o.dst = strconv.AppendUint(o.dst, n, 10)
 	}
+}
+
+func appendTraffics(dst []byte, t *Traffics) []byte {
+	for d := range t.shown() {
+		if d > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendTraffic(dst, &t[d])
+	}
+	return append(dst, ']')
+}
+
+func appendEarly(dst []byte, list []Early) []byte {
+	for i := range list {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = strconv.AppendInt(append(dst, `{"from_ns":`...), list[i].FromNanos, 10)
+		dst = strconv.AppendInt(append(dst, `,"to_ns":`...), list[i].ToNanos, 10)
+		dst = append(appendTraffics(append(dst, `,"dirs":[`...), &list[i].Directions), '}')
+	}
+	return append(dst, ']')
 }
 
 func appendTraffic(dst []byte, t *Traffic) []byte {

@@ -46,7 +46,12 @@ func drawInterval(t *rapid.T) interval.Interval {
 		},
 		Progress: interval.Progress{Gaps: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) interval.Gap {
 			return interval.Gap{FromNanos: rapid.Int64().Draw(t, "from"), ToNanos: rapid.Int64().Draw(t, "to")}
-		}), 0, 3).Draw(t, "gaps"), Waiting: drawHistogram(t)},
+		}), 0, 3).Draw(t, "gaps"), Waiting: drawHistogram(t),
+			Early: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) interval.Early {
+				e := interval.Early{FromNanos: rapid.Int64().Draw(t, "from"), ToNanos: rapid.Int64().Draw(t, "to")}
+				e.Directions[rapid.IntRange(0, interval.OperationsMax-1).Draw(t, "direction")] = drawTraffic(t)
+				return e
+			}), 0, 2).Draw(t, "early")},
 		Devices: rapid.MapOfN(rapid.String(), rapid.Custom(func(t *rapid.T) interval.DeviceTraffic {
 			var d interval.DeviceTraffic
 			for i := range d {

@@ -3,6 +3,7 @@ package interval
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strconv"
 	"time"
 
@@ -17,6 +18,50 @@ type Progress struct {
 	// Waiting counts nanoseconds since the intended start of the operations in flight at the end of the interval, of those that
 	// have waited for WaitingMin and longer. If the interval is Final, they never completed.
 	Waiting *stat.Histogram `json:"waiting,omitempty"`
+	// Early are operations of Directions that count in an earlier window of the run, because they began in it. They are known
+	// where intervals were split at the steps of the run.
+	Early []Early `json:"early,omitempty"`
+}
+
+// Early are operations of an Interval that began between two earlier splits, from FromNanos to ToNanos relative to the start of
+// the interval. Without a split before, FromNanos is a second earlier.
+type Early struct {
+	FromNanos  int64    `json:"from_ns"`
+	ToNanos    int64    `json:"to_ns"`
+	Directions Traffics `json:"dirs"`
+}
+
+// OnTime returns the traffic of the operations that are not Early.
+func (iv *Interval) OnTime() Traffics {
+	own := iv.Directions
+	for i := range iv.Early {
+		for d := range own {
+			own[d].take(&iv.Early[i].Directions[d])
+		}
+	}
+	return own
+}
+
+// take removes o, which is part of t, from it.
+func (t *Traffic) take(o *Traffic) {
+	t.Operations -= min(t.Operations, o.Operations)
+	t.Bytes -= min(t.Bytes, o.Bytes)
+	for _, h := range []struct {
+		from **stat.Histogram
+		less *stat.Histogram
+	}{{&t.Service, o.Service}, {&t.Response, o.Response}, {&t.Failed, o.Failed}} {
+		if h.less != nil && *h.from != nil {
+			*h.from = stat.Difference(*h.from, h.less)
+		}
+	}
+	if len(o.Errors) > 0 {
+		t.Errors = maps.Clone(t.Errors)
+	}
+	for class, n := range o.Errors {
+		if t.Errors[class] -= min(t.Errors[class], n); t.Errors[class] == 0 {
+			delete(t.Errors, class)
+		}
+	}
 }
 
 // WaitingMin is the shortest wait of an operation in flight that is recorded.

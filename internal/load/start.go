@@ -22,6 +22,13 @@ type Held interface {
 	Discard()
 }
 
+// Splitter is implemented by a Held that runs, and by Instances, whose intervals can end at any time.
+type Splitter interface {
+	// Split ends the interval at a time to come, beside its regular end, so that the window of a step begins there exactly.
+	// An error means that this interval does not.
+	Split(ctx context.Context, at time.Time) error
+}
+
 // Timing is what a coordinator of a common start needs to know about one VM.
 type Timing struct {
 	Trip       time.Duration // round trip of a message to the VM

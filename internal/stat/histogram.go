@@ -125,6 +125,41 @@ func (h *Histogram) Merge(o *Histogram) {
 	h.sumSq += o.sumSq
 }
 
+// Difference returns h less the values of o, which are among those of h. Minimum and maximum are exact unless they were those of o;
+// then they are the bounds of their buckets.
+func Difference(h, o *Histogram) *Histogram {
+	rest := &Histogram{}
+	if h == nil || h.count == 0 {
+		return rest
+	}
+	if o == nil || o.count == 0 {
+		return h.Clone()
+	}
+	low, high := h.used()
+	bottom, top := -1, 0
+	rest.grow(high - 1)
+	for i := low; i < high; i++ {
+		n := h.counts[i]
+		if i < len(o.counts) {
+			n -= min(n, o.counts[i])
+		}
+		if rest.counts[i] = n; n > 0 {
+			if bottom < 0 {
+				bottom = i
+			}
+			top, rest.count = i, rest.count+n
+		}
+	}
+	if rest.count == 0 {
+		return rest
+	}
+	rest.sum, rest.sumSq = max(0, h.sum-o.sum), max(0, h.sumSq-o.sumSq)
+	rest.min, _ = BucketBounds(bottom)
+	_, rest.max = BucketBounds(top)
+	rest.min, rest.max = max(rest.min, h.min), min(rest.max, h.max)
+	return rest
+}
+
 // Corrected returns the histogram of a closed loop as if it had continued to issue an operation every expected nanoseconds while
 // one took from nanoseconds or longer: for each such value v it has v−e, v−2e, … down to e as well. This is the correction of
 // HdrHistogram for coordinated omission, on the midpoints of buckets.

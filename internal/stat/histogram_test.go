@@ -288,3 +288,22 @@ func TestCorrectedStall(t *testing.T) {
 		t.Error("an expected interval of 0 corrects nothing")
 	}
 }
+
+// TestDifference: what was merged can be taken off again, to within the width of a bucket at the ends.
+func TestDifference(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		kept, taken := of(values.Draw(t, "kept")...), of(values.Draw(t, "taken")...)
+		both := kept.Clone()
+		both.Merge(taken)
+		got := stat.Difference(both, taken)
+		if got.Count() != kept.Count() || kept.Count() > 0 && (stat.BucketOf(got.Min()) != stat.BucketOf(kept.Min()) ||
+			stat.BucketOf(got.Max()) != stat.BucketOf(kept.Max()) || got.Min() > kept.Min() || got.Max() < kept.Max()) {
+			t.Fatalf("%d values from %d to %d, want %d from %d to %d", got.Count(), got.Min(), got.Max(), kept.Count(), kept.Min(), kept.Max())
+		}
+		for _, q := range []float64{0.1, 0.5, 0.9} {
+			if a, b := got.Quantile(q), kept.Quantile(q); kept.Count() > 0 && math.Abs(a-b) > b/64+1 {
+				t.Fatalf("quantile %g is %g, want %g", q, a, b)
+			}
+		}
+	})
+}

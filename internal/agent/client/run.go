@@ -79,6 +79,17 @@ func (h *held) Run(ctx context.Context, at time.Time) error {
 	return h.ended()
 }
 
+// Split ends the interval of the workload at a time; see load.Splitter.
+func (h *held) Split(ctx context.Context, at time.Time) error {
+	f := h.follower
+	r, ok := f.client.clock.Best(time.Now())
+	if !ok {
+		return fmt.Errorf("split intervals of workload %q: the agent's clock is unknown", f.workload.Name)
+	}
+	path := fmt.Sprintf("%s/split?%s=%d", f.path, wire.AtKey, r.There(at))
+	return f.client.call(ctx, request{http.MethodPost, path, nil}, nil)
+}
+
 // Discard gives the workload up and waits for its end.
 func (h *held) Discard() {
 	h.cancel()
@@ -205,7 +216,7 @@ func (f *follower) release(ctx, work context.Context) error {
 	if r, ok := f.client.clock.Best(time.Now()); ok {
 		uptime = max(1, r.There(at))
 	}
-	path := fmt.Sprintf("%s/start?%s=%d", f.path, wire.StartKey, uptime)
+	path := fmt.Sprintf("%s/start?%s=%d", f.path, wire.AtKey, uptime)
 	return f.retry(work, func() error { return f.client.call(work, request{http.MethodPost, path, nil}, nil) })
 }
 

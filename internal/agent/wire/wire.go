@@ -29,6 +29,7 @@ import (
 //	PUT    /v1/workloads/{id}[?hold=1&zero_uptime_ns=Z]
 //	                                            load.Workload → 201 once prepared and, without hold, started; again: the same answer
 //	POST   /v1/workloads/{id}/start?at_uptime_ns=T   a held workload starts then; again: nothing changes
+//	POST   /v1/workloads/{id}/split?at_uptime_ns=T   its interval ends then; the generator may be unable to
 //	GET    /v1/workloads/{id}/intervals?from=N  → Record per line, until the end record
 //	POST   /v1/workloads/{id}/acknowledge?through=N   intervals up to N may be forgotten
 //	POST   /v1/workloads/{id}/stop              the last intervals and the end record follow on the stream
@@ -64,7 +65,7 @@ const (
 	TextType    = "text/plain; charset=utf-8"
 	HoldKey     = "hold"
 	ZeroKey     = "zero_uptime_ns"
-	StartKey    = "at_uptime_ns"
+	AtKey       = "at_uptime_ns"
 	// CodeUnknownLoad is of errors about a workload that the agent does not know (any more).
 	CodeUnknownLoad = "agent-unknown-workload"
 )

@@ -4,6 +4,7 @@ package ioengine_test
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/ioengine"
 	"github.com/braggdev/bragg/internal/load/loadtest"
+	"github.com/braggdev/bragg/internal/stat"
 	"github.com/braggdev/bragg/internal/testreq"
 )
 
@@ -204,6 +206,93 @@ func TestHangingDevice(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// TestSplitsAreExact: between two splits, intervals have the operations that began there and no others, also those that completed
+// later, because the file system was frozen at a split.
+func TestSplitsAreExact(t *testing.T) {
+	dir := freezable(t)
+	path := filepath.Join(dir, "disk")
+	if err := os.WriteFile(path, make([]byte, 8*mib), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var config strings.Builder
+	for i, options := range []string{"ioengine=libaio iodepth=4 direct=1", "ioengine=psync", "ioengine=psync direct=1 rate_iops=500"} {
+		fmt.Fprintf(&config, "[job%d]\nfilename=/dev/sdb\nrw=randwrite\nbs=4k\nsize=8m\ntime_based\n%s\n", i, strings.ReplaceAll(options, " ", "\n"))
+	}
+	w := load.Workload{Name: "split", ConfigName: "split.fio", Generator: "native", Config: config.String(), Runtime: 2500 * time.Millisecond,
+		Devices: []load.Device{{Name: "/dev/sdb", Path: path, SizeBytes: 8 * mib}}}
+	run := prepared(t, w)
+	seen := &flightsOfAll{}
+	run.Observe(func(string, int) ioengine.Observer { return seen })
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := range 8 {
+			time.Sleep(200 * time.Millisecond)
+			if err := run.Split(t.Context(), time.Now().Add(20*time.Millisecond)); err != nil {
+				t.Error(err)
+			}
+			if i == 2 || i == 5 {
+				command(t, "fsfreeze", "--freeze", dir)
+				time.Sleep(50 * time.Millisecond * time.Duration(i))
+				command(t, "fsfreeze", "--unfreeze", dir)
+			}
+		}
+	}()
+	var log loadtest.Log
+	err := run.Run(t.Context(), &log)
+	<-done
+	if err != nil {
+		t.Fatal(err)
+	}
+	splits := map[int64]bool{} // starts of intervals that are not whole seconds, but the first
+	for _, iv := range log.Intervals()[1:] {
+		if iv.StartNanos%1e9 != 0 {
+			splits[iv.StartNanos] = true
+		}
+	}
+	times := slices.Sorted(maps.Keys(splits))
+	if len(times) != 8 {
+		t.Fatalf("%d splits, want 8", len(times))
+	}
+	got, want := make([]stat.Histogram, 9), make([]stat.Histogram, 9)
+	epoch := func(at int64) int { i, _ := slices.BinarySearch(times, at+1); return i }
+	early := 0
+	for _, iv := range log.Intervals() {
+		own := iv.OnTime()
+		got[epoch(iv.StartNanos)].Merge(own[interval.Write].ResponseOrService())
+		for i := range iv.Early {
+			e := &iv.Early[i]
+			early += int(e.Directions[interval.Write].Operations)
+			got[epoch(iv.StartNanos+e.ToNanos-1)].Merge(e.Directions[interval.Write].ResponseOrService())
+		}
+	}
+	for i := range seen.all {
+		o := &seen.all[i]
+		want[epoch(o.Intended)].Record(uint64(o.Completed - o.Intended))
+	}
+	if early < 8 {
+		t.Errorf("%d operations straddle a split", early)
+	}
+	for i := range want {
+		if got[i].Count() != want[i].Count() || stat.BucketOf(got[i].Max()) != stat.BucketOf(want[i].Max()) {
+			t.Errorf("between splits %d and %d: %d operations up to %d ns began, %d up to %d are recorded", i-1, i,
+				want[i].Count(), want[i].Max(), got[i].Count(), got[i].Max())
+		}
+	}
+}
+
+// flightsOfAll is flights of several jobs.
+type flightsOfAll struct {
+	mu sync.Mutex
+	flights
+}
+
+func (f *flightsOfAll) Completed(batch []ioengine.Completed) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.flights.Completed(batch)
 }
 
 // completions has when operations of all jobs completed.

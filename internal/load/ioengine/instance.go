@@ -61,9 +61,10 @@ func (in *instance) Run(ctx context.Context, sink load.Sink) error {
 	defer stopped()
 	workers := in.workers()
 	for _, worker := range workers {
-		worker.PeriodEnd = measuring.FloorTo(start, in.shared.period) + in.shared.period
+		worker.PeriodEnd = in.shared.splits.Next(start, in.shared.period)
 	}
-	t := measuring.NewCollector(in.timed(), in.names, &in.shared.clock, start, in.expectedEnd(start))
+	t := measuring.NewCollector(in.timed(), in.names, &in.shared.clock, &in.shared.splits, measuring.Span{Start: start, Expected: in.expectedEnd(start)})
+	in.shared.splits.Start(&in.shared.clock)
 	sources := make([]measuring.Source, len(workers))
 	for i, w := range workers {
 		sources[i] = w
@@ -78,6 +79,20 @@ func (in *instance) Run(ctx context.Context, sink load.Sink) error {
 	finished <- in.shared.clock.Now()
 	<-collected
 	return errors.Join(err, in.Close())
+}
+
+// Split ends the intervals at a time to come; see load.Splitter.
+func (in *instance) Split(_ context.Context, at time.Time) error {
+	nanos, ok := in.shared.splits.Add(at)
+	if !ok {
+		return errors.New("split intervals: too late, or not started")
+	}
+	for _, w := range in.workers() {
+		w.lock()
+		w.Tally.Split(nanos)
+		w.mu.Unlock()
+	}
+	return nil
 }
 
 // workers are those of all phases.

@@ -216,7 +216,7 @@ func (in *instance) equip(w *worker) error {
 	for i := range w.lanes {
 		w.account.ReservePriorities(w.lanes[i].Job)
 	}
-	w.Tally = measuring.NewTally(func() *measuring.Recorder { return recorderOf(w.lanes, w.shared) })
+	w.Tally = measuring.NewTally(func() *measuring.Recorder { return recorderOf(w.lanes, w.shared) }, &w.shared.splits)
 	return in.equipBackend(w)
 }
 

@@ -63,7 +63,7 @@ func (w *worker) leaveRamps() {
 		}
 		if ended := l.ramp.EndedAt.Load(); ended > 0 {
 			w.ramping--
-			l.beginMeasuring(max(ended, l.Start+int64(l.Job.Fio.RampTime), w.PeriodEnd-w.shared.period))
+			l.beginMeasuring(max(ended, l.Start+int64(l.Job.Fio.RampTime), w.PeriodStart()))
 		}
 	}
 }

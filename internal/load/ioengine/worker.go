@@ -83,6 +83,7 @@ type shared struct {
 	clock   measuring.Clock
 	stop    atomic.Bool
 	period  int64 // length of an interval
+	splits  measuring.Splits
 	devices []load.Device
 	// openLoop says for which directions response times are recorded.
 	openLoop [interval.DirectionCount]bool
@@ -327,7 +328,7 @@ func (w *worker) failed(l *lane, s *backend.Slot, result int32, now int64) error
 	if l.ramping() {
 		l.ramp.Add(s.Size, now)
 	}
-	w.Record.Fail(s.Direction, class, now-s.Intended)
+	w.Record.Fail(s, class, now)
 	if w.account.FirstError == 0 {
 		w.account.FirstError = class
 	}

@@ -51,7 +51,7 @@ func (w *worker) Lap() (busiest, waited int64) {
 func (w *worker) closePeriods(now int64) {
 	for w.PeriodEnd <= now {
 		w.Tally.Close(w.period(w.PeriodEnd))
-		w.PeriodEnd += w.shared.period
+		w.PeriodEnd = w.shared.splits.Next(w.PeriodEnd, w.shared.period)
 	}
 }
 

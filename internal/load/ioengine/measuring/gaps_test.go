@@ -50,7 +50,7 @@ func TestGapsJoinOverIntervalsAndWorkers(t *testing.T) {
 		var sources []Source
 		all := []int64{start}
 		for range 1 + random.IntN(3) {
-			s := &scripted{Tally: NewTally(func() *Recorder { return NewRecorder([3]bool{}, [3]bool{}, 0) })}
+			s := &scripted{Tally: NewTally(func() *Recorder { return NewRecorder([3]bool{}, [3]bool{}, 0) }, &Splits{})}
 			s.PeriodEnd = FloorTo(start, 1e9) + 1e9
 			for at := start; at < end; {
 				at += random.Int64N(5e6)
@@ -96,7 +96,7 @@ func joined(t *testing.T, sources []Source, start, end int64) []interval.Gap {
 		at = iv.EndNanos()
 	})
 	clock := NewClock(0)
-	c := NewCollector(load.Workload{IntervalLength: 1e9}, nil, &clock, start, end)
+	c := NewCollector(load.Workload{IntervalLength: 1e9}, nil, &clock, &Splits{}, Span{start, end})
 	c.take(sources, sink)
 	for now := start; now < end; now += tickNanos {
 		c.tick(now)

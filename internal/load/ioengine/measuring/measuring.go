@@ -29,7 +29,9 @@ type collector struct {
 	sink     load.Sink
 	clock    *Clock
 	length   int64
+	passed   int64 // the last boundary
 	boundary int64 // end of the running period
+	splits   *Splits
 	expected int64 // end of the load, 0: not known
 
 	sequence int64
@@ -65,10 +67,15 @@ type Source interface {
 	Lap() (busiest, waited int64)
 }
 
-// NewCollector returns a collector that starts at a time of the clock. expected is the end of the load, 0 if unknown.
-func NewCollector(of load.Workload, devices []string, clock *Clock, start, expected int64) *collector {
-	t := &collector{of: of, devices: devices, clock: clock, length: int64(of.IntervalLength), expected: expected}
-	t.boundary = FloorTo(start, t.length) + t.length
+// Span is when a load starts on its clock, and when it will end, 0 if unknown.
+type Span struct{ Start, Expected int64 }
+
+// NewCollector returns a collector.
+func NewCollector(of load.Workload, devices []string, clock *Clock, splits *Splits, span Span) *collector {
+	start := span.Start
+	t := &collector{of: of, devices: devices, clock: clock, length: int64(of.IntervalLength), expected: span.Expected}
+	t.splits, t.passed = splits, start
+	t.boundary = splits.Next(start, t.length)
 	t.lastTick, t.withheld = start, thread.WithheldNow()
 	t.begin(start)
 	return t
@@ -121,10 +128,10 @@ func (t *collector) tick(now int64) {
 	if late := now - t.lastTick - tickNanos; late > stallNanosMin {
 		t.stalls = append(t.stalls, stall{from: now - late, to: now})
 	}
-	for t.boundary <= now {
+	for t.boundary = t.splits.Next(t.passed, t.length); t.boundary <= now; t.boundary = t.splits.Next(t.passed, t.length) {
 		t.release()
 		boundary := t.boundary
-		t.boundary += t.length
+		t.passed = boundary
 		t.collect(boundary)
 		if t.hold(boundary) {
 			t.held = boundary
@@ -140,6 +147,9 @@ func (t *collector) tick(now int64) {
 // hold reports whether the piece that a boundary would cut off, before it or after it, is too short to stand alone.
 func (t *collector) hold(boundary int64) bool {
 	short := t.length / 10
+	if t.splits.at(boundary) {
+		return false
+	}
 	if boundary-t.now.StartNanos < short {
 		return false
 	}
@@ -185,7 +195,7 @@ func (t *collector) collect(boundary int64) {
 
 // deliver closes the collected interval at end and begins the next one there, unless it is a short first piece.
 func (t *collector) deliver(end int64) {
-	if t.sequence == 0 && end-t.now.StartNanos < t.length/10 {
+	if t.sequence == 0 && end-t.now.StartNanos < t.length/10 && !t.splits.at(end) {
 		return
 	}
 	t.close(end)
@@ -205,6 +215,10 @@ func (t *collector) final(end int64) {
 
 func (t *collector) close(end int64) {
 	t.now.LengthNanos = end - t.now.StartNanos
+	for i := range t.now.Early {
+		t.now.Early[i].FromNanos -= t.now.StartNanos
+		t.now.Early[i].ToNanos -= t.now.StartNanos
+	}
 	for i := range t.stalls {
 		s := &t.stalls[i]
 		if overlap := min(s.to, end) - max(s.from, t.now.StartNanos); overlap > 0 {

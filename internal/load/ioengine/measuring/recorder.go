@@ -13,6 +13,7 @@ type Recorder struct {
 	devices []interval.DeviceTraffic // by index in Workload.Devices
 	used    bool
 	seen
+	straddling
 }
 
 type dirRecord struct {
@@ -43,6 +44,9 @@ func NewRecorder(active, open [interval.DirectionCount]bool, devices int) *Recor
 func (r *Recorder) Complete(s *backend.Slot, now int64) {
 	r.used = true
 	d := &r.dirs[s.Direction]
+	if s.Intended < r.split {
+		r.complete(s, now, d.open)
+	}
 	service := uint64(max(0, now-s.Submitted))
 	d.operations++
 	d.bytes += uint64(s.Size)
@@ -56,14 +60,17 @@ func (r *Recorder) Complete(s *backend.Slot, now int64) {
 	c.ServiceNanos += service
 }
 
-// Fail records one failed operation, after took since its intended start.
-func (r *Recorder) Fail(direction uint8, class int, took int64) {
-	r.Mismatch(direction, class)
-	d := &r.dirs[direction]
+// Fail records one failed operation; now is when it was reaped.
+func (r *Recorder) Fail(s *backend.Slot, class int, now int64) {
+	r.Mismatch(s.Direction, class)
+	if s.Intended < r.split {
+		r.fail(s, class, now)
+	}
+	d := &r.dirs[s.Direction]
 	if d.failed == nil {
 		d.failed = &stat.Histogram{}
 	}
-	d.failed.Record(uint64(max(0, took)))
+	d.failed.Record(uint64(max(0, now-s.Intended)))
 }
 
 // Mismatch records one operation as failed that completed before, and was found to be wrong.
@@ -83,6 +90,7 @@ func (r *Recorder) AddTo(iv *interval.Interval, names []string) {
 		return
 	}
 	r.used = false
+	r.addTo(iv)
 	for i := range r.dirs {
 		d, into := &r.dirs[i], &iv.Directions[i]
 		into.Operations += d.operations

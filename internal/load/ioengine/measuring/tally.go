@@ -13,6 +13,9 @@ type Tally struct {
 	spare     []*Recorder
 	PeriodEnd int64
 	periods   []Period // over and not yet collected
+	last      int64    // end of the last period
+	splits    *Splits
+	split     int64 // the last one
 }
 
 const (
@@ -20,8 +23,8 @@ const (
 	sparesOfWorker = 2
 )
 
-func NewTally(fresh func() *Recorder) Tally {
-	t := Tally{fresh: fresh, Record: fresh(), periods: make([]Period, 0, 8)}
+func NewTally(fresh func() *Recorder, splits *Splits) Tally {
+	t := Tally{fresh: fresh, Record: fresh(), periods: make([]Period, 0, 8), splits: splits}
 	for range sparesOfWorker {
 		t.spare = append(t.spare, fresh())
 	}
@@ -39,7 +42,21 @@ func (t *Tally) Close(p Period) {
 		}
 	}
 	t.periods = append(t.periods, p)
+	if t.last = p.End; t.splits.at(p.End) {
+		t.split = p.End
+	}
+	t.Record.straddling.splits, t.Record.split = t.splits, t.split
 }
+
+// Split ends the running period at a time, if that is within it.
+func (t *Tally) Split(at int64) {
+	if t.last < at && at < t.PeriodEnd {
+		t.PeriodEnd = at
+	}
+}
+
+// PeriodStart is when the running period began.
+func (t *Tally) PeriodStart() int64 { return t.last }
 
 // Take returns the periods up to a boundary and passes their ownership to the caller.
 func (t *Tally) Take(boundary int64) []Period {
