@@ -46,8 +46,8 @@ func TestFindKnee(t *testing.T) {
 		kind   knee.Kind
 		factor float64
 	}{
-		"median < 3600s":  {diag.ExitUndecided, knee.AlwaysMet, 2},
-		"median < 1ns": {diag.ExitFailed, knee.NeverMet, 0.5},
+		"median < 3600s": {diag.ExitUndecided, knee.AlwaysMet, 2},
+		"median < 1ns":   {diag.ExitFailed, knee.NeverMet, 0.5},
 	} {
 		runs := filepath.Join(t.TempDir(), "runs")
 		said := mustRun(t, want.exit, append(tinyArguments(runs, ratedScenario(t)), "--find-knee", threshold, "--knee-runs", "2", "--json")...)
