@@ -11,7 +11,7 @@ import (
 func (a *Answer) Sentence(threshold string) string {
 	rate := func(v float64) string { return unit.FormatCount(v) }
 	runs := textio.Plural(len(a.Runs), "run")
-	text := ""
+	var text string
 	switch a.Kind {
 	case Found:
 		text = fmt.Sprintf("%s holds up to %s operations/s over all VMs (%s to %s, 95 %%), %s times the scenario's rate; %s.",

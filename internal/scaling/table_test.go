@@ -71,7 +71,7 @@ func TestReadTableRefuses(t *testing.T) {
 		}
 	}
 	_, err := ReadTable(strings.NewReader("n,x\n1,2\n"), "f", []string{"n", "y"})
-	if err == nil || !strings.Contains(err.(*diag.ListError).List[0].Hint, "columns: n, x") {
+	if list := (*diag.ListError)(nil); !errors.As(err, &list) || !strings.Contains(list.List[0].Hint, "columns: n, x") {
 		t.Errorf("unknown column: %v", err)
 	}
 }

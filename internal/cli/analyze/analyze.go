@@ -106,7 +106,7 @@ func runUSL(p *console.Process, name string, f uslFlags) error {
 }
 
 func readTable(p *console.Process, name string, columns []string) (scaling.Table, error) {
-	var in io.Reader = p.Stdin
+	in := p.Stdin
 	if name != "-" {
 		file, err := os.Open(p.Path(name))
 		if err != nil {

@@ -151,7 +151,8 @@ func (o *Comparing) Run(p *console.Process, args []string) error {
 }
 
 func (o *Comparing) write(p *console.Process, c *compare.Comparison) error {
-	write, err := comparisonForm(p, c, o.Form, o.Out), error(nil)
+	var err error
+	write := comparisonForm(p, c, o.Form, o.Out)
 	if o.Out == "" || o.Out == "-" {
 		err = write(p.Stdout)
 	} else {
