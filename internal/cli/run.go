@@ -41,8 +41,10 @@ func newRun(p *console.Process) *cobra.Command {
 		Short: "Run scenarios and report the results",
 		Long: "Run executes scenarios and writes a bundle and a report of each to the runs folder. Several scenarios run in\n" +
 			"sequence, also after a failure. --repeat runs one several times, with --against or --against-set in turns with a variant\n" +
-			"(A B B A), and compares both sets (see bragg compare); their runs have the labels LABEL/A and LABEL/B. Ctrl-C stops the run, cleans up and writes the report; a second Ctrl-C skips\n" +
-			"the cleanup (see bragg clean); a third exits.\n\n" +
+			"(A B B A), and compares both sets (see bragg compare); their runs have the labels LABEL/A and LABEL/B.\n" +
+			"--find-knee repeats one at other rates and finds the highest that meets a threshold (docs/guides/scaling.md).\n" +
+			"Ctrl-C stops the run, cleans up and writes the report; a second Ctrl-C skips the cleanup (see bragg clean); a\n" +
+			"third exits.\n\n" +
 			"Exit codes: 0 all thresholds met, 1 a threshold missed, 3 undecided, 77 a step refused for safety,\n" +
 			"130 interrupted.\n\n" + scenarioHelp,
 		Example: "  bragg run four_corners --rehearse 60s\n" +
@@ -55,6 +57,8 @@ func newRun(p *console.Process) *cobra.Command {
 		Args: console.Between(1, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
+			case k.threshold != "" && s.on(cmd.Flags()):
+				return console.BadFlag("--find-knee cannot be combined with a comparison of repeated runs", "the search repeats runs by itself")
 			case k.threshold != "":
 				return findKnee(cmd.Context(), p, &o, q.of(args), k)
 			case s.on(cmd.Flags()):
