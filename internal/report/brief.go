@@ -75,6 +75,7 @@ func (p *textPage) answers(d *document.Document) {
 		p.line("")
 		t := document.HeadlineTable(d)
 		p.table(&t)
+		p.note(document.HeadlineNote(d))
 	}
 	shown, more := document.CostsShown(d)
 	if len(shown) > 0 {
@@ -85,6 +86,13 @@ func (p *textPage) answers(d *document.Document) {
 	}
 	if more > 0 {
 		p.item("", fmt.Sprintf("%d more events: bragg report", more))
+	}
+}
+
+// note prints a remark on the table above.
+func (p *textPage) note(text string) {
+	if text != "" {
+		p.text("", text, p.Dim)
 	}
 }
 

@@ -44,12 +44,13 @@ func (p *textPage) briefFindings(d *document.Document) {
 	}
 }
 
-// findingGroups groups findings by code and severity, worst first. It omits the rehearsal and the reason of the verdict:
-// both are printed above.
+// findingGroups groups findings by code and severity, worst first. It omits the rehearsal and the reasons of the verdicts:
+// they are printed above.
 func findingGroups(d *document.Document) [][]finding.Finding {
 	var groups [][]finding.Finding
 	for _, f := range d.Findings {
-		if f.Code == "rehearsal" && d.Rehearsal != nil || f.Claim == d.Reason {
+		// The reason of the validity may go on with how many warnings there are.
+		if f.Code == "rehearsal" && d.Rehearsal != nil || f.Claim == d.Reason || f.Claim != "" && strings.HasPrefix(d.ValidityReason, f.Claim) {
 			continue
 		}
 		i := slices.IndexFunc(groups, func(g []finding.Finding) bool {

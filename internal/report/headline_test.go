@@ -85,3 +85,96 @@ func TestLead(t *testing.T) {
 		t.Errorf("result %d leads", got)
 	}
 }
+
+// TestChangesThatSayNothing: a change is called noise only if the intervals of both numbers are known and as narrow as each other.
+func TestChangesThatSayNothing(t *testing.T) {
+	bounds := func(low, high float64) *[2]result.Number {
+		return &[2]result.Number{result.Number(low), result.Number(high)}
+	}
+	for _, tt := range []struct {
+		name        string
+		value       float64
+		base, after *[2]result.Number
+		want        string
+	}{
+		{"small", 990, bounds(980, 1020), bounds(970, 1010), "990 IOPS (−1 %, within noise)"},
+		{"large", 800, bounds(980, 1020), bounds(780, 820), "800 IOPS (−20 %)"},
+		{"stalls and catches up", 980, bounds(990, 1010), bounds(500, 1460), "980 IOPS (−2 %)"},
+		{"too few seconds", 800, bounds(980, 1020), nil, "800 IOPS (−20 %)*"},
+	} {
+		run := windowed(1000, tt.value)
+		rows := run.Summary.Results[0].Stats
+		rows[1].MeanBounds, rows[2].MeanBounds = tt.base, tt.after
+		table := document.HeadlineTable(document.Build(run))
+		if got := table.Rows[0][2]; got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+// TestChangeOfANegativeNumber: a ratio of negative numbers has the wrong sign.
+func TestChangeOfANegativeNumber(t *testing.T) {
+	for _, values := range [][]float64{{-5, -4}, {-5, 4}, {5, -4}, {0, 3}, {math.Inf(1), 3}} {
+		if p := document.Build(windowed(values...)).Headlines[0].Parts[1]; p.ChangeText() != "" {
+			t.Errorf("%v: %q", values, p.ChangeText())
+		}
+	}
+}
+
+// TestOneBaseline: a load that starts later has no data in the baseline of the others.
+func TestOneBaseline(t *testing.T) {
+	run := windowed(8000, 6000, 5900)
+	late := run.Summary.Results[0]
+	late.Name, late.Stats = "late", slices.Concat(late.Stats[:1], late.Stats[2:])
+	run.Summary.Results = append(run.Summary.Results, late)
+	parts := document.Build(run).Headlines[1].Parts
+	if parts[0].Label != "after event 1" || parts[1].ChangeText() != "" {
+		t.Errorf("%+v", parts)
+	}
+}
+
+// TestEqualTitles: two groups may have results of the same title.
+func TestEqualTitles(t *testing.T) {
+	run := windowed(8000, 6000)
+	run.Summary.Results[0].Title = "IOPS"
+	second := run.Summary.Results[0]
+	second.Name = "iops of B"
+	run.Summary.Results = append(run.Summary.Results, second)
+	d := document.Build(run)
+	if a, b := d.Headlines[0].Name(), d.Headlines[1].Name(); a != "IOPS (iops), mean" || b != "IOPS (iops of B), mean" {
+		t.Errorf("%q, %q", a, b)
+	}
+}
+
+// TestHeadlineWithoutVMs: where the cost for the VMs that lived on is not known for this window, the number says which are missing.
+func TestHeadlineWithoutVMs(t *testing.T) {
+	single := func(taken string) (list []result.ImpactVM) {
+		for _, vm := range []string{"A", "B"} {
+			list = append(list, result.ImpactVM{VM: vm, Taken: vm == taken})
+		}
+		return list
+	}
+	lived := func(level float64) *result.ImpactScore {
+		return &result.ImpactScore{Count: 1, Baseline: result.ImpactBaseline{Mean: 4000}, Level: result.Number(level)}
+	}
+	event := func(name string, at int64, vm string, level float64, open bool) result.Impact {
+		return result.Impact{Event: name, FromNanos: at * second, Loads: []result.ImpactLoad{{Workload: "OLTP", Group: "OLTP", Quantity: "iops",
+			UntilNanos: (at + 60) * second, LivedOn: lived(level), Single: single(vm),
+			TakenAway: &result.ImpactScore{Count: 1, Stall: result.ImpactStall{Open: open}}}}}
+	}
+	run := windowed(8000, 4000, 3000)
+	// A is back when B goes.
+	run.Summary.Impacts = []result.Impact{event("event 1", 60, "A", 4000, false), event("event 2", 120, "B", 3000, false)}
+	parts := document.Build(run).Headlines[0].Parts
+	if parts[1].ChangeText() != "−50 %; lived on +0 %" || parts[2].ChangeText() != "−62.5 %; 1 of 2 VMs taken away" {
+		t.Errorf("%q, %q", parts[1].ChangeText(), parts[2].ChangeText())
+	}
+	// The time looked at goes beyond the window: its mean is not that of the window.
+	run.Summary.Impacts = run.Summary.Impacts[:1]
+	run.Summary.Impacts[0].Loads[0].UntilNanos = 180 * second
+	run.Summary.Impacts[0].Loads[0].TakenAway.Stall.Open = true
+	parts = document.Build(run).Headlines[0].Parts
+	if parts[1].ChangeText() != "−50 %; 1 of 2 VMs taken away" || parts[2].ChangeText() != "−62.5 %; 1 of 2 VMs taken away" {
+		t.Errorf("%q, %q", parts[1].ChangeText(), parts[2].ChangeText())
+	}
+}

@@ -251,7 +251,7 @@ func (s *junitSuite) judge(d *document.Document) {
 	switch {
 	case d.Verdict == result.Failed && s.Failures == 0:
 		s.Cases[0].Failure = fault
-	case d.Verdict == result.Undecided && (s.Errors == 0 || d.Ended != result.EndedCompleted):
+	case d.Verdict != result.Failed && !d.Verdict.Good() && (s.Errors == 0 || d.Ended != result.EndedCompleted):
 		s.Cases[0].Error = fault
 	default:
 		s.Cases[0].Out = d.Headline() + ": " + d.Reason

@@ -112,7 +112,7 @@ func (r *Redactor) walk(v any, parent, key string) any {
 // namesMachine reports whether a JSON member holds only the name of a machine.
 func namesMachine(parent, key string) bool {
 	switch key {
-	case "node", "nodes", "node_id", "host", "subject":
+	case "node", "nodes", "node_id", "host", "subject", "subjects":
 		return true
 	case "name", "id":
 		return parent == "target" || parent == "nodes"

@@ -165,3 +165,13 @@ func nan() float64 {
 	var zero float64
 	return zero / zero
 }
+
+// TestRedactionOfShortNames: names that also occur with other meanings are replaced where only a machine can be meant.
+func TestRedactionOfShortNames(t *testing.T) {
+	m := secretManifest()
+	m.Target.Nodes = []result.NodeInfo{{ID: "A", Name: "A"}}
+	out, err := result.NewRedactor(m).Summary(result.Summary{Impacts: []result.Impact{{Kind: result.ImpactNodeOff, Subjects: []string{"A"}}}})
+	if err != nil || out.Impacts[0].Subjects[0] != "node-1" {
+		t.Errorf("%+v (%v)", out.Impacts, err)
+	}
+}

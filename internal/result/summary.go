@@ -135,7 +135,7 @@ func (s *Summary) ExitCode() int {
 	switch {
 	case s.Refused:
 		return diag.ExitRefused
-	case s.Verdict == Pass || s.Verdict == Completed:
+	case s.Verdict.Good():
 		return diag.ExitPass
 	case s.Verdict == Failed:
 		return diag.ExitFailed

@@ -17,6 +17,9 @@ const (
 	Completed Verdict = "COMPLETED" // the scenario defines no thresholds
 )
 
+// Good reports whether the run met its thresholds, if it has any. A word that this version does not know decides nothing.
+func (v Verdict) Good() bool { return v == Pass || v == Completed }
+
 // UnmarshalText reads a verdict. UNDECIDED was called UNKNOWN before version 0.1.
 func (v *Verdict) UnmarshalText(text []byte) error {
 	if *v = Verdict(text); *v == "UNKNOWN" {
@@ -42,7 +45,8 @@ func ValidityOf(ended string, findings []finding.Finding) (of Validity, reason s
 		switch f.Severity {
 		case finding.Unknown:
 			return Invalid, f.Claim
-		case finding.Warning:
+		case finding.Info, finding.Fail:
+		default: // a warning, or a word of a later version
 			warnings++
 			// Rehearsals and simulations are marked as such anyway: any other warning says more.
 			if isMark := f.Code == "rehearsal" || f.Code == "simulated"; reason == "" || marked && !isMark {

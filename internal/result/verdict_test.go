@@ -33,6 +33,7 @@ func TestValidity(t *testing.T) {
 		{"more than a simulation", result.EndedCompleted, []finding.Finding{warn("rehearsal", "Scaled down."), warn("simulated", "Not real."),
 			warn("start-skew", "Late.")}, result.Qualified, "Late. (1 of 3 warnings)"},
 		{"undecidable", result.EndedCompleted, []finding.Finding{warn("start-skew", "Late."), doubt}, result.Invalid, "Samples repeat."},
+		{"of a later version", result.EndedCompleted, []finding.Finding{{Severity: "critical", Claim: "Worse."}}, result.Qualified, "Worse."},
 		{"interrupted", result.EndedInterrupted, nil, result.Invalid, "The run did not complete: interrupted."},
 	} {
 		got, reason := result.ValidityOf(tt.ended, tt.findings)

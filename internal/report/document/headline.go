@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/braggdev/bragg/internal/report/draw"
 	"github.com/braggdev/bragg/internal/result"
@@ -36,8 +37,14 @@ type HeadlinePart struct {
 	Change  result.Number `json:"change"` // from the baseline, a ratio: -0.26; null for the baseline, and of bounds
 	// Noise: the change is within what the bounds of both numbers leave open.
 	Noise bool `json:"within_noise,omitempty"`
+	// NoiseUnknown: one of both has no bounds, so that chance may be all of the change.
+	NoiseUnknown bool `json:"noise_unknown,omitempty"`
 	// LivedOn is the change of the VMs that the event before the window did not take away; null if it took none.
 	LivedOn result.Number `json:"lived_on_change"`
+	// Gone counts the VMs that events took away from this window's sum.
+	Gone int `json:"vms_gone,omitempty"`
+	// Of counts all VMs of the sum; 0 if none is gone.
+	Of int `json:"vms_of,omitempty"`
 }
 
 const (
@@ -66,8 +73,53 @@ func headlines(d *Document) []Headline {
 			}
 		}
 	}
+	named(d, list)
+	oneBaseline(d, list)
 	fewest(list)
 	return list
+}
+
+// named tells results of the same title apart.
+func named(d *Document, list []Headline) {
+	of := map[string]string{} // title → the first result that has it
+	twice := map[string]bool{}
+	for i := range d.Results {
+		r := &d.Results[i]
+		if first, known := of[r.Heading()]; known && first != r.Name {
+			twice[r.Heading()] = true
+		} else {
+			of[r.Heading()] = r.Name
+		}
+	}
+	for i := range list {
+		if h := &list[i]; twice[h.Title] && h.Title != h.Result {
+			h.Title += " (" + h.Result + ")"
+		}
+	}
+}
+
+// oneBaseline leaves changes to the results with data in the first window that any of them has data in: "baseline" is one stretch of
+// time. The windows of all others are called by what they are.
+func oneBaseline(d *Document, list []Headline) {
+	at := func(p *HeadlinePart) int {
+		return slices.IndexFunc(d.Windows, func(w result.Window) bool { return w.Name == p.Window })
+	}
+	first := math.MaxInt
+	for i := range list {
+		if parts := list[i].Parts; len(parts) > 1 {
+			first = min(first, at(&parts[0]))
+		}
+	}
+	for i := range list {
+		parts := list[i].Parts
+		if len(parts) < 2 || at(&parts[0]) == first {
+			continue
+		}
+		parts[0].Label = d.roleOf(parts[0].Window)
+		for k := range parts {
+			parts[k].Change, parts[k].Noise, parts[k].NoiseUnknown = result.Number(math.NaN()), false, false
+		}
+	}
 }
 
 func failed(r *Result) bool {
@@ -95,8 +147,11 @@ func parts(d *Document, r *Result, kind, name string) []HeadlinePart {
 		if row == nil || math.IsNaN(float64(pick(row, name))) {
 			continue
 		}
-		list = append(list, HeadlinePart{Window: w.Name, Label: windowRole(&w), Value: pick(row, name), AtLeast: row.AtLeast.Has(name), Bounds: boundsOf(row, name),
-			Change: result.Number(math.NaN()), LivedOn: livedOn(d, r, w.Before)})
+		p := HeadlinePart{Window: w.Name, Label: windowRole(&w), Value: pick(row, name), AtLeast: row.AtLeast.Has(name), Bounds: boundsOf(row, name),
+			Change: result.Number(math.NaN())}
+		p.LivedOn = livedOn(d, r, &w)
+		p.Gone, p.Of = gone(d, r, &w)
+		list = append(list, p)
 	}
 	if len(list) <= 2 { // the whole, which is also the only window with data
 		if len(list) == 2 {
@@ -107,13 +162,23 @@ func parts(d *Document, r *Result, kind, name string) []HeadlinePart {
 	list = list[1:]
 	list[0].Label = "baseline"
 	for i := range list[1:] {
-		if p := &list[i+1]; !p.AtLeast && !list[0].AtLeast && list[0].Value != 0 {
+		if p := &list[i+1]; !p.AtLeast && !list[0].AtLeast && list[0].Value > 0 && p.Value >= 0 && !math.IsInf(float64(list[0].Value+p.Value), 0) {
 			p.Change = p.Value/list[0].Value - 1
-			p.Noise = math.Abs(math.Log(float64(p.Value/list[0].Value))) < math.Hypot(halfWidth(p), halfWidth(&list[0]))
+			own, base := halfWidth(p), halfWidth(&list[0])
+			p.NoiseUnknown = math.IsNaN(own + base)
+			// What varies far more than the baseline changed, even if its mean did not.
+			p.Noise = own <= unevenFactor*max(base, unevenMin) && math.Abs(math.Log(float64(p.Value/list[0].Value))) < math.Hypot(own, base)
 		}
 	}
 	return list
 }
+
+// The interval of a window may be this much wider than that of the baseline before its variation is an effect by itself, and not the
+// noise in which a change hides; intervals below unevenMin are narrow anyway.
+const (
+	unevenFactor = 3
+	unevenMin    = 0.005
+)
 
 // halfWidth is half of the interval of a part on a logarithmic scale; NaN, which no change is below, if it has none.
 func halfWidth(p *HeadlinePart) float64 {
@@ -164,26 +229,71 @@ func change(p *HeadlinePart) float64 {
 }
 
 // livedOn is the change of the VMs of a summed rate that no event took away: the others are missing in the sum, which says nothing
-// about the platform.
-func livedOn(d *Document, r *Result, event string) result.Number {
-	var first *result.ImpactScore // of the first event that took VMs away
+// about the platform. It is unknown unless the time looked at after the event lies in the window, for the same VMs.
+func livedOn(d *Document, r *Result, w *result.Window) result.Number {
+	var first *result.ImpactLoad // of the first event that took VMs away
 	for i := range d.Impacts {
 		m := &d.Impacts[i]
 		for j := range m.Loads {
 			l := &m.Loads[j]
-			about := l.Workload == r.Workload || r.Workload == "" && l.Group == r.Group
-			if !about || l.Quantity != r.Type || l.LivedOn == nil || l.LivedOn.Unknown != "" {
+			if !isAbout(l, r) || l.Quantity != r.Type || l.LivedOn == nil || l.LivedOn.Unknown != "" {
 				continue
 			}
 			if first == nil && l.TakenAway != nil {
-				first = l.LivedOn
+				first = l
 			}
-			if m.Event == event && first != nil && first.Count == l.LivedOn.Count {
-				return l.LivedOn.Level/first.Baseline.Mean - 1
+			if m.Event == w.Before && first != nil && l.UntilNanos <= w.ToNanos+int64(time.Second) && slices.Equal(living(first), living(l)) &&
+				first.LivedOn.Count == l.LivedOn.Count {
+				return l.LivedOn.Level/first.LivedOn.Baseline.Mean - 1
 			}
 		}
 	}
 	return result.Number(math.NaN())
+}
+
+// isAbout reports whether the rate of a load is in a result.
+func isAbout(l *result.ImpactLoad, r *Result) bool {
+	return l.Workload == r.Workload || r.Workload == "" && l.Group == r.Group
+}
+
+// living are the VMs of a load that an event did not take away.
+func living(l *result.ImpactLoad) []string {
+	var list []string
+	for i := range l.Single {
+		if !l.Single[i].Taken {
+			list = append(list, l.Single[i].VM)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// gone counts the VMs of a summed rate that the event before a window took away, or an earlier one to the end of the window.
+func gone(d *Document, r *Result, w *result.Window) (vms, of int) {
+	if w.Name == "" || r.Type != "iops" && r.Type != "bandwidth" || r.Aggregate != "sum" {
+		return 0, 0
+	}
+	for i := range d.Impacts {
+		m := &d.Impacts[i]
+		for j := range m.Loads {
+			l := &m.Loads[j]
+			if l.TakenAway == nil || !isAbout(l, r) || m.FromNanos > w.FromNanos+int64(time.Second) {
+				continue
+			}
+			if m.Event == w.Before || l.TakenAway.Stall.Open && l.UntilNanos >= w.ToNanos-int64(time.Second) {
+				vms += l.TakenAway.Count
+				of = max(of, l.TakenAway.Count+lived(l))
+			}
+		}
+	}
+	return vms, of
+}
+
+func lived(l *result.ImpactLoad) int {
+	if l.LivedOn == nil {
+		return 0
+	}
+	return l.LivedOn.Count
 }
 
 // onlyRow returns the row of a window; ok is false if several series have one.
@@ -273,6 +383,8 @@ func (p HeadlinePart) ChangeText() string {
 	}
 	if lived := changeText(float64(p.LivedOn)); text != "" && lived != "" {
 		text += "; lived on " + lived
+	} else if text != "" && p.Gone > 0 {
+		text += fmt.Sprintf("; %d of %d VMs taken away", p.Gone, p.Of)
 	}
 	return text
 }
@@ -322,6 +434,9 @@ func HeadlineTable(d *Document) draw.Table {
 			text := h.ValueText(p)
 			if change := p.ChangeText(); change != "" {
 				text += " (" + change + ")"
+				if p.NoiseUnknown {
+					text += "*"
+				}
 			} else if bounds := h.BoundsText(p); bounds != "" {
 				text += " (" + bounds + ")"
 			}
@@ -330,6 +445,16 @@ func HeadlineTable(d *Document) draw.Table {
 		t.Add(cells...)
 	}
 	return t
+}
+
+// HeadlineNote explains the mark of the changes that have one; empty if none has.
+func HeadlineNote(d *Document) string {
+	for i := range d.Headlines {
+		if slices.ContainsFunc(d.Headlines[i].Parts, func(p HeadlinePart) bool { return p.NoiseUnknown && p.ChangeText() != "" }) {
+			return "* may be chance: too little was measured for an interval of one of both numbers"
+		}
+	}
+	return ""
 }
 
 // roleOf names a window as headlines do.

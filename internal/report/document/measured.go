@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/braggdev/bragg/internal/extent"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/report/draw"
@@ -18,6 +19,7 @@ import (
 type Measured struct {
 	Workloads []string `json:"workloads"` // which do the same
 	Facts     []string `json:"facts"`
+	own       []string // facts of the first one only
 }
 
 // jobsNamed bounds the jobs of a workload that are described one by one, workloadsNamed the workloads that are named.
@@ -40,19 +42,29 @@ func measured(d *Document, s *result.Summary, p *plan.Plan) []Measured {
 			facts = append(facts, jobFacts(planned.Jobs)...)
 			facts = append(facts, dataFact(w, p, planned), contentFact(planned))
 		}
-		facts = append(facts, writtenFact(d, w))
+		facts = append(facts, writtenFact(d, w, p, planned))
 		key := fmt.Sprint(facts)
 		if at, known := same[key]; known {
 			list[at].Workloads = append(list[at].Workloads, w.Name)
 			continue
 		}
 		same[key] = len(list)
+		own := []string{}
 		if planned != nil {
-			facts = append(facts, depthFact(w, &s.Loads[i], planned))
+			own = append(own, depthFact(w, s, i, planned))
 		}
-		facts = append(facts, besideFact(d, w))
-		facts = slices.DeleteFunc(facts, func(f string) bool { return f == "" })
-		list = append(list, Measured{Workloads: []string{w.Name}, Facts: facts})
+		blank := func(f string) bool { return f == "" }
+		list = append(list, Measured{Workloads: []string{w.Name}, Facts: slices.DeleteFunc(facts, blank),
+			own: slices.DeleteFunc(append(own, besideFact(d, w)), blank)})
+	}
+	for i := range list {
+		m := &list[i]
+		for _, fact := range m.own {
+			if len(m.Workloads) > 1 {
+				fact += " (" + m.Workloads[0] + ")"
+			}
+			m.Facts = append(m.Facts, fact)
+		}
 	}
 	return list
 }
@@ -131,8 +143,15 @@ func jobFacts(jobs []load.JobPlan) []string {
 	return texts
 }
 
-// depthFact is the mean number of operations in flight on a VM: by Little's law, their service times by the time of the load.
-func depthFact(w *Workload, l *result.LoadSummary, planned *load.Plan) string {
+// depthFact is the mean number of operations in flight on a VM: by Little's law, their service times by the time of the load. It is
+// unknown if VMs were away for some of that time.
+func depthFact(w *Workload, s *result.Summary, at int, planned *load.Plan) string {
+	l := &s.Loads[at]
+	for i := range s.Impacts {
+		if slices.ContainsFunc(s.Impacts[i].Loads, func(l result.ImpactLoad) bool { return l.Workload == w.Name && l.TakenAway != nil }) {
+			return ""
+		}
+	}
 	asked := 0
 	for _, j := range planned.Jobs {
 		asked += max(1, j.QueueDepth) * max(1, j.Clones)
@@ -181,16 +200,51 @@ func contentFact(planned *load.Plan) string {
 	return ""
 }
 
-// writtenFact says whether the run wrote the data before the load: first writes to new space, and reads of space that was never
-// written, are not what a system in use does.
-func writtenFact(d *Document, w *Workload) string {
+// writtenFact says how much of the data the prefills of this run wrote before the load: first writes to new space, and reads of space
+// that was never written, are not what a system in use does. The prefill of one workload may write what another one of its group uses.
+func writtenFact(d *Document, w *Workload, p *plan.Plan, planned *load.Plan) string {
+	var ranges []extent.Extent
+	by, broken := []string{}, false
 	for i := range d.Workloads {
-		if before := &d.Workloads[i]; before.Prefill && before.Name == w.Name && before.ToNanos <= w.FromNanos && before.Operations > 0 {
-			return "written by a prefill before"
+		before := &d.Workloads[i]
+		of, _ := p.Workload(before.Name)
+		if !before.Prefill || before.Group != w.Group || before.ToNanos > w.FromNanos || before.Operations == 0 {
+			continue
+		}
+		if of.Prefill == nil { // an older plan, without ranges
+			if before.Name == w.Name && !broken {
+				by, broken = append(by, before.Name), before.ErrorCount > 0 || before.Error != ""
+			}
+			continue
+		}
+		used := planned == nil || extent.Common(planned.Extents, of.Prefill.Extents) > 0
+		if used {
+			ranges, by = append(ranges, of.Prefill.Extents...), append(by, before.Name)
+			asked := uint64(extent.Bytes(of.Prefill.Extents)) * uint64(max(1, before.VMs))
+			broken = broken || before.ErrorCount > 0 || before.Error != "" || float64(before.Bytes) < (1-prefillRest)*float64(asked)
 		}
 	}
-	return "no prefill in this run"
+	switch {
+	case len(by) == 0:
+		return "no prefill of this data in this run"
+	case broken:
+		return "the prefill before it is incomplete"
+	}
+	text := "written by a prefill before"
+	if planned != nil && len(ranges) > 0 {
+		all := extent.Bytes(planned.Extents)
+		if known := extent.Common(planned.Extents, extent.Merge(ranges)); float64(known) < (1-prefillRest)*float64(all) {
+			text = fmt.Sprintf("%s of %s %s", unit.FormatBytes(known), unit.FormatBytes(all), text)
+		}
+	}
+	if !slices.Contains(by, w.Name) {
+		text += " (that of " + someOf(by) + ")"
+	}
+	return text
 }
+
+// prefillRest is the share of its data that a prefill may leave out: the last blocks of devices whose size is odd.
+const prefillRest = 0.01
 
 // besideFact names the workloads that ran at the same time.
 func besideFact(d *Document, w *Workload) string {

@@ -124,6 +124,7 @@ var templateFunctions = template.FuncMap{
 	"notes":          func(list []finding.Finding) []document.ShownFinding { return findingsOf(list, true) },
 	"costTable":      document.CostTable,
 	"headlineTable":  document.HeadlineTable,
+	"headlineNote":   document.HeadlineNote,
 	"latencyTable":   document.LatencyTable,
 	"failure":        func(cell string) bool { return strings.HasPrefix(cell, "failed: ") || cell == "no end" },
 	"lanes":          inLanes,

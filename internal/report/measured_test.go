@@ -1,0 +1,56 @@
+package report_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/braggdev/bragg/internal/extent"
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/plan"
+	"github.com/braggdev/bragg/internal/report/document"
+	"github.com/braggdev/bragg/internal/result"
+)
+
+// TestWrittenBefore: who wrote the data of a load, and whether all of it.
+func TestWrittenBefore(t *testing.T) {
+	const all = 1 << 30
+	on := func(device string, length int64) *load.Plan {
+		return &load.Plan{Extents: []extent.Extent{{Device: device, Length: length, Writes: true}}}
+	}
+	prefill := func(workload, group string, bytes uint64) result.LoadSummary {
+		return result.LoadSummary{Workload: workload, Group: group, Prefill: true, VMs: 2, ToNanos: second, Total: interval.Traffic{Operations: 1, Bytes: bytes}}
+	}
+	failed := prefill("W", "G", 2*all)
+	failed.Total.Errors = map[string]uint64{"EIO": 3}
+	for _, tt := range []struct {
+		name     string
+		prefills []result.LoadSummary
+		want     string
+	}{
+		{"none", nil, "no prefill of this data in this run"},
+		{"own", []result.LoadSummary{prefill("W", "G", 2*all)}, "written by a prefill before"},
+		{"on one of two VMs only", []result.LoadSummary{prefill("W", "G", all)}, "the prefill before it is incomplete"},
+		{"with errors", []result.LoadSummary{failed}, "the prefill before it is incomplete"},
+		{"of another workload on the same disk", []result.LoadSummary{prefill("same", "G", 2*all)}, "written by a prefill before (that of same)"},
+		{"of half of the disk", []result.LoadSummary{prefill("half", "G", all)}, "512 MiB of 1 GiB written by a prefill before (that of half)"},
+		{"of another disk", []result.LoadSummary{prefill("other", "G", 2*all)}, "no prefill of this data in this run"},
+		{"of another group", []result.LoadSummary{prefill("same", "H", 2*all)}, "no prefill of this data in this run"},
+	} {
+		p := plan.Plan{Workloads: []plan.Workload{{Name: "W", Group: "G", Load: on("/dev/sdb", all), Prefill: on("/dev/sdb", all)},
+			{Name: "same", Group: "G", Prefill: on("/dev/sdb", all)}, {Name: "half", Group: "G", Prefill: on("/dev/sdb", all/2)},
+			{Name: "other", Group: "G", Prefill: on("/dev/sdc", all)}}}
+		raw, err := json.Marshal(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		run := &document.Run{Plan: raw, Summary: result.Summary{Ended: result.EndedCompleted}}
+		run.Summary.Loads = append(tt.prefills, result.LoadSummary{Workload: "W", Group: "G", VMs: 2, FromNanos: 2 * second, ToNanos: 9 * second,
+			Total: interval.Traffic{Operations: 5}})
+		d := document.Build(run)
+		if len(d.Measured) != 1 || !strings.Contains("; "+strings.Join(d.Measured[0].Facts, "; ")+";", "; "+tt.want+";") {
+			t.Errorf("%s: %+v, want %q", tt.name, d.Measured, tt.want)
+		}
+	}
+}
