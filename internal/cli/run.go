@@ -291,7 +291,7 @@ func printOutcomes(p *console.Process, outcomes []ranRun) error {
 	t := console.Table{Head: []string{"SCENARIO", "RUN", "VERDICT", "REASON"}}
 	for _, o := range outcomes {
 		verdict, reason := result.Headline(o.Verdict, o.Validity), o.Reason
-		if o.Verdict == result.Pass && o.Validity == result.Qualified {
+		if o.Validity == result.Invalid || o.Verdict == result.Pass && o.Validity == result.Qualified {
 			reason = o.ValidityReason
 		}
 		if o.Error != "" {

@@ -309,7 +309,7 @@ func verdict(s *result.Summary, findings []finding.Finding, reason string) (resu
 		case finding.Fail:
 			failed = cmp.Or(failed, f.Claim)
 		case finding.Unknown:
-			undecided = cmp.Or(undecided, f.Claim)
+			undecided = cmp.Or(undecided, "The numbers are invalid, and decide nothing.")
 		}
 	}
 	switch {
