@@ -185,7 +185,7 @@ func TestEveryRouteIsKnown(t *testing.T) {
 	}
 	want := []string{
 		"GET /v1/hello func", "GET /v1/health func", "GET /v1/log s.serveLog", "GET /metrics s.meter.expose", "PUT /v1/workloads/{id} s.fenced",
-		"POST /v1/workloads/{id}/start s.fenced", "GET /v1/workloads/{id}/intervals s.stream",
+		"POST /v1/workloads/{id}/start s.fenced", "POST /v1/workloads/{id}/split s.fenced", "GET /v1/workloads/{id}/intervals s.stream",
 		"POST /v1/workloads/{id}/acknowledge s.fenced", "POST /v1/workloads/{id}/stop s.fenced", "DELETE /v1/workloads/{id} s.fenced",
 	}
 	if strings.Join(found, "\n") != strings.Join(want, "\n") {
