@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/scenario"
@@ -35,7 +36,7 @@ func costCheck(r scenario.Result, x scenario.Threshold, impacts []result.Impact)
 	var values []measured
 	for i := range impacts {
 		e := &impacts[i]
-		if x.Event != "" && x.Event != e.Event {
+		if x.Event != "" && x.Event != e.Event && !slices.Contains(e.With, x.Event) {
 			continue
 		}
 		for k := range e.Loads {

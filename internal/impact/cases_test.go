@@ -291,3 +291,19 @@ func TestAllVMsLost(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
+
+// TestBurst: steps that follow each other within two seconds are one event, named for the one that says most.
+func TestBurst(t *testing.T) {
+	events := append(step("move", 1, 60, 60.2), step("nodes.PowerOff 0", 2, 60.3, 60.5)...)
+	events = append(events, operated(1, interval.OperationNodeOff, "n1", 60.3, 60.5)...)
+	events = append(events, step("other", 3, 60.6, 75)...)
+	events = append(events, step("later", 4, 90, 90.1)...)
+	list := (&course{vms: []string{"a"}, seconds: 150, events: events, operations: exact(60, 80, 500)}).impacts()
+	if len(list) != 2 || !slices.Equal(list[0].With, []string{"nodes.PowerOff 0", "other"}) || list[0].ToNanos != 75e9 || len(list[1].With) != 0 {
+		t.Fatalf("%+v", list)
+	}
+	want := "Power cut of n1 and 2 more steps: W lost 50 % (1k to 500) for 20 s, back within 5 % after 20 s, 10,000 operations fewer than the baseline"
+	if got := impact.Sentence(&list[0]); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}

@@ -24,7 +24,7 @@ const (
 	duringMin = 10 * second
 	// afterMax is how long after that the latency afterwards is taken from.
 	afterMax = 600 * second
-	// together is how close losses of agents or VMs are to be one event.
+	// together is how close losses of agents or VMs, and the begins of short steps, are to be one event.
 	together = 2 * second
 	// cutNotice is how long after a step the end of a load that it cut off may be reported.
 	cutNotice = 60 * second
@@ -68,9 +68,10 @@ func findEvents(t *analysis.Timeline) []*event {
 	}
 	events = append(events, losses(t, phase, events)...)
 	slices.SortStableFunc(events, func(a, b *event) int { return cmp.Compare(a.FromNanos, b.FromNanos) })
+	events = joined(events)
 	cuts := cutsOf(t, events)
 	for _, e := range events {
-		e.Overlaps, e.Loads = []string{}, []result.ImpactLoad{}
+		e.Overlaps, e.Loads, e.With = []string{}, []result.ImpactLoad{}, append([]string{}, e.With...)
 		if e.Subjects == nil {
 			e.Subjects = []string{}
 		}
@@ -85,6 +86,40 @@ func findEvents(t *analysis.Timeline) []*event {
 		return len(e.exposures) == 0 || e.starts != nil && !slices.ContainsFunc(e.exposures, measured)
 	})
 	return events[:min(len(events), eventsMax)]
+}
+
+// joined makes one event of steps that follow each other so fast that no second tells them apart.
+func joined(events []*event) []*event {
+	var out []*event
+	var head *event
+	isStep := func(e *event) bool {
+		return e.starts == nil && e.Kind != result.ImpactAgentLost && e.Kind != result.ImpactVMStopped
+	}
+	for _, e := range events {
+		if head == nil || !isStep(e) || e.FromNanos-head.FromNanos >= together || head.ToNanos-head.FromNanos >= together {
+			if out = append(out, e); isStep(e) {
+				head = e
+			}
+			continue
+		}
+		head.With = append(head.With, e.Event)
+		head.ToNanos = max(head.ToNanos, e.ToNanos)
+		maps.Copy(head.taken, e.taken)
+		if telling(e.Kind) < telling(head.Kind) {
+			head.Kind, head.Subjects, head.VMs = e.Kind, e.Subjects, e.VMs
+		}
+	}
+	return out
+}
+
+// telling is the place of a kind in the order of kinds.
+func telling(kind result.ImpactKind) int {
+	for i, k := range kinds {
+		if k.kind == kind {
+			return i
+		}
+	}
+	return len(kinds)
 }
 
 // labelOf is the name in windows of the step that started a load: "OLTP (2)" for the second start of OLTP.

@@ -59,6 +59,11 @@ func Title(i *result.Impact) string {
 	case result.ImpactVMStopped:
 		title = "Unplanned stop of " + few(i.Subjects, "VMs")
 	}
+	if n := len(i.With); n == 1 {
+		title += " and 1 more step"
+	} else if n > 1 {
+		title += fmt.Sprintf(" and %d more steps", n)
+	}
 	if i.Simulated {
 		title += " (simulated)"
 	}

@@ -5,6 +5,8 @@ type Impact struct {
 	// Event is the label of its step in windows, the workload that started, or what happened to the VMs.
 	Event string     `json:"event"`
 	Kind  ImpactKind `json:"kind"`
+	// With are further steps within two seconds, whose cost cannot be separated.
+	With []string `json:"with"`
 	// Subjects are the nodes that a step switched, the VMs that were lost, or the workload that started.
 	Subjects  []string `json:"subjects"`
 	VMs       int      `json:"vms"` // on which the step acted, 0 if it acted on none or on an unknown number
