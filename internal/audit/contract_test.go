@@ -348,7 +348,7 @@ var contracts = map[string]contract{
 	},
 	"disk-shared": {
 		fires: func(m *made) { m.beside("/dev/sdb", 30, 60) }, severity: finding.Warning,
-		claim:  "w and other used the same disk (/dev/sdb) of the same VMs from 0:30 to 1:00.",
+		claim:  "w and other used the same devices (/dev/sdb) of the same VMs from 0:30 to 1:00.",
 		silent: func(m *made) { m.beside("/dev/sdc", 30, 60) },
 	},
 	"littles-law": {

@@ -31,7 +31,7 @@ func checkCacheReads(in *Input) []finding.Finding {
 		if w.Load == nil || !w.Load.Reads() || begins(in, w.Name) < 0 {
 			continue
 		}
-		unwritten, all := extent.Bytes(extent.Without(w.Load.Extents, writtenBefore(in, p, w, begins(in, w.Name)))), extent.Bytes(w.Load.Extents)
+		unwritten, all := extent.Bytes(extent.Without(w.Load.Extents, in.writtenBefore(w, begins(in, w.Name), ""))), extent.Bytes(w.Load.Extents)
 		if all > 0 && float64(unwritten) >= unwrittenNoticed*float64(all) {
 			list = append(list, finding.Finding{Severity: finding.Warning, Subject: w.Name,
 				Claim: fmt.Sprintf("%s reads %s of unwritten data per VM: thin storage serves it without disk I/O.",
@@ -74,11 +74,11 @@ func holes(in *Input) []finding.Finding {
 	return list
 }
 
-// writtenBefore collects what prefills of the group wrote, and loads that began until a given time. A load that also writes its
-// own range counts as written when it begins.
-func writtenBefore(in *Input, p *plan.Plan, reader plan.Workload, begin int64) []extent.Extent {
+// writtenBefore collects what prefills of the group wrote, and loads, except one, that began until a given time. A load that also
+// writes its own range counts as written when it begins.
+func (in *Input) writtenBefore(reader plan.Workload, begin int64, except string) []extent.Extent {
 	var list []extent.Extent
-	for _, w := range p.Workloads {
+	for _, w := range in.plan().Workloads {
 		if w.Group != reader.Group {
 			continue
 		}
@@ -90,7 +90,7 @@ func writtenBefore(in *Input, p *plan.Plan, reader plan.Workload, begin int64) [
 			if l.Prefill {
 				part = w.Prefill
 			}
-			if part == nil {
+			if part == nil || w.Name == except && !l.Prefill {
 				continue
 			}
 			for _, e := range part.Extents {

@@ -21,7 +21,7 @@ var diskShared = Rule{
 	Doc: "Two workloads of a VM group ran at the same time on the same devices of its VMs. The disk served both: latency of " +
 		"each contains the queue of the other, and a sequential load turns into a random one. That is a result only if the mix " +
 		"is what you want to measure.",
-	Example: `OLTP and Backup used the same disk (/dev/sdb) of the same VMs from 1:10 to 3:40.`,
+	Example: `OLTP and Backup used the same devices (/dev/sdb) of the same VMs from 1:10 to 3:40.`,
 	Check:   checkDiskShared,
 }
 
@@ -35,12 +35,8 @@ func checkDiskShared(in *Input) []finding.Finding {
 			if a.Group != b.Group || to-from < sharedNanos || len(devices) == 0 {
 				continue
 			}
-			what := "disk"
-			if len(devices) > 1 {
-				what = "disks"
-			}
 			list = append(list, finding.Finding{Severity: finding.Warning, Subject: a.Workload, FromNanos: from, ToNanos: to,
-				Claim: fmt.Sprintf("%s and %s used the same %s (%s) of the same VMs from %s to %s.", in.name(a), in.name(b), what,
+				Claim: fmt.Sprintf("%s and %s used the same devices (%s) of the same VMs from %s to %s.", in.name(a), in.name(b),
 					strings.Join(devices, ", "), unit.FormatClock(from), unit.FormatClock(to)),
 				Advice: "Give each workload its own disk, or run them one after the other.",
 			})
@@ -56,9 +52,7 @@ func (in *Input) commonDevices(a, b *result.LoadSummary) []string {
 	if first.Load == nil || second.Load == nil {
 		return nil
 	}
-	other := extent.PerDevice(second.Load.Extents)
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(extent.PerDevice(first.Load.Extents))), func(device string) bool {
-		_, both := other[device]
-		return !both
-	})
+	other, both := extent.PerDevice(second.Load.Extents), extent.PerDevice(first.Load.Extents)
+	maps.DeleteFunc(both, func(device string, _ int64) bool { return other[device] == 0 })
+	return slices.Sorted(maps.Keys(both))
 }

@@ -26,7 +26,7 @@ func checkFirstWrites(in *Input) []finding.Finding {
 	for _, l := range planned(in) {
 		w, _ := in.plan().Workload(l.Workload)
 		writes := slices.DeleteFunc(slices.Clone(l.plan.Extents), func(e extent.Extent) bool { return !e.Writes })
-		fresh, all := extent.Bytes(extent.Without(writes, writtenBefore(in, in.plan(), w, l.FromNanos-1))), extent.Bytes(writes)
+		fresh, all := extent.Bytes(extent.Without(writes, in.writtenBefore(w, l.FromNanos-1, ""))), extent.Bytes(writes)
 		if all == 0 || float64(fresh) < unwrittenNoticed*float64(all) {
 			continue
 		}

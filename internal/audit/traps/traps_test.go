@@ -82,6 +82,15 @@ var scripted = []trap{
 		s.prefill("load", 0.3)
 		s.drives(w, reading, 60, fast())
 	}, "prefill-incomplete", quick, true},
+	{"random writes in place of a prefill", func(s *scene) {
+		job := "rw=randwrite bs=64k iodepth=1 size=4g norandommap rate_iops=1000"
+		w := s.planned("fill", job)
+		w.Prefill = nil
+		s.drives(w, job, 60, fast())
+		w = s.planned("load", reading)
+		w.Prefill = nil
+		s.drives(w, reading, 60, fast())
+	}, "prefill-incomplete", quick, true},
 	{"tiny working set", func(s *scene) { s.runs("load", "rw=randread bs=8k iodepth=8 size=16m", 60, fast()) }, "tiny-working-set", quick, true},
 	{"shared disk", func(s *scene) {
 		s.runs("load", reading, 60, fast())
