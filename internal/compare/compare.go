@@ -1,7 +1,8 @@
 // Package compare puts several runs side by side: it aligns them in time, pairs their results and workloads, computes ratios and
 // differences, and lists the factors and findings that may explain them. It draws nothing; package report does.
 //
-//	documents ──Runs──▶ Comparison ──▶ JSON here; terminal and HTML in report
+//	runs ──Runs, OfSets──▶ Comparison ──Judge──▶ Gate
+//	runs of one scenario ──OfHistory──▶ Trend
 package compare
 
 import (

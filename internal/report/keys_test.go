@@ -135,6 +135,7 @@ func TestKeysAreDocumented(t *testing.T) {
 	want := string(text)
 	for heading, of := range map[string]reflect.Type{
 		"## Report\n": reflect.TypeFor[document.Document](), "## Comparison\n": reflect.TypeFor[compare.Comparison](),
+		"## Trend\n": reflect.TypeFor[compare.Trend](),
 	} {
 		before, rest, found := strings.Cut(want, heading)
 		introduction, old, table := strings.Cut(rest, "| key | type | holds |")

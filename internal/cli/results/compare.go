@@ -116,9 +116,26 @@ func (o *Comparing) Check() error {
 
 // Run compares sets, or single runs if there are none, writes the comparison, and returns the outcome of the gate as an exit code.
 func (o *Comparing) Run(p *console.Process, args []string) error {
-	conditions, err := o.conditions()
+	c, err := o.compare(p, args)
 	if err != nil {
 		return err
+	}
+	write := comparisonForm(p, c, o.Form, o.Out)
+	if o.Out == "" || o.Out == "-" {
+		err = write(p.Stdout)
+	} else {
+		err = saveFile(p.Path(o.Out), write)
+	}
+	if err != nil {
+		return err
+	}
+	return o.outcome(p, c)
+}
+
+func (o *Comparing) compare(p *console.Process, args []string) (*compare.Comparison, error) {
+	conditions, err := o.conditions()
+	if err != nil {
+		return nil, err
 	}
 	base, others := o.Base, o.New
 	if len(conditions) > 0 && len(base) == 0 {
@@ -128,41 +145,33 @@ func (o *Comparing) Run(p *console.Process, args []string) error {
 	base, others = runref.Repetitions(p, runs, base), runref.Repetitions(p, runs, others)
 	all, err := readRuns(p, runs, slices.Concat(args, base, others))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if o.pseudonyms {
 		if err := runref.Redact(all...); err != nil {
+			return nil, err
+		}
+	}
+	options := compare.Options{AlignAt: o.align}
+	if len(base) == 0 {
+		return compare.Runs(all, options)
+	}
+	c, err := compare.OfSets(all[:len(base)], all[len(base):], options)
+	if err == nil && len(conditions) > 0 {
+		c.Judge(conditions)
+	}
+	return c, err
+}
+
+// outcome writes the test cases of the gate and returns its exit code.
+func (o *Comparing) outcome(p *console.Process, c *compare.Comparison) error {
+	if o.JUnit != "" {
+		if err := saveFile(p.Path(o.JUnit), func(w io.Writer) error { return report.GateJUnit(w, c, time.Now()) }); err != nil {
 			return err
 		}
 	}
-	var c *compare.Comparison
-	if options := (compare.Options{AlignAt: o.align}); len(base) > 0 {
-		c, err = compare.OfSets(all[:len(base)], all[len(base):], options)
-	} else {
-		c, err = compare.Runs(all, options)
-	}
-	if err != nil {
-		return err
-	}
-	if len(conditions) > 0 {
-		c.Judge(conditions)
-	}
-	return o.write(p, c)
-}
-
-func (o *Comparing) write(p *console.Process, c *compare.Comparison) error {
-	var err error
-	write := comparisonForm(p, c, o.Form, o.Out)
-	if o.Out == "" || o.Out == "-" {
-		err = write(p.Stdout)
-	} else {
-		err = saveFile(p.Path(o.Out), write)
-	}
-	if err == nil && o.JUnit != "" {
-		err = saveFile(p.Path(o.JUnit), func(w io.Writer) error { return report.GateJUnit(w, c, time.Now()) })
-	}
-	if err != nil || c.Gate == nil {
-		return err
+	if c.Gate == nil {
+		return nil
 	}
 	return console.ExitWith(map[compare.Outcome]int{compare.Passed: diag.ExitPass, compare.Failed: diag.ExitFailed,
 		compare.Undecided: diag.ExitUndecided}[c.Gate.Outcome])
