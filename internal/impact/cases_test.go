@@ -307,3 +307,16 @@ func TestBurst(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
+
+// TestLoadsOfSetup: a load that began before the run phase is compared with its seconds in that phase.
+func TestLoadsOfSetup(t *testing.T) {
+	c := course{vms: []string{"a"}, seconds: 150, phase: 40, events: step("x", 1, 60, 61), operations: exact(60, 70, 500)}
+	s := only(t, c).Loads[0].LivedOn
+	if s.Baseline.FromNanos < 40e9 || s.Baseline.Seconds < 10 || s.Dip.Seconds != 10 || s.Dip.FromNanos != 60e9 || s.Lost.Operations != 5000 {
+		t.Errorf("%+v", s)
+	}
+	c.events = step("x", 1, 45, 46)
+	if s := only(t, c).Loads[0].LivedOn; s.Unknown == "" {
+		t.Errorf("%+v", s)
+	}
+}

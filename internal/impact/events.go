@@ -77,7 +77,9 @@ func findEvents(t *analysis.Timeline) []*event {
 		}
 		for i := range t.Starts {
 			if s := &t.Starts[i]; s.FromNanos < e.FromNanos && s.ToNanos > e.FromNanos && !e.startsLoad(s) {
-				e.expose(t, *s, cuts)
+				load := *s
+				load.FromNanos = max(load.FromNanos, phase.FromNanos) // rates are known of the run phase only
+				e.expose(t, load, cuts)
 			}
 		}
 	}

@@ -19,6 +19,7 @@ import (
 type course struct {
 	vms     []string
 	seconds int
+	phase   float64 // when the run phase begins; the load begins before it
 	events  []interval.Event
 	// operations of a VM in a second; negative for a second without an interval.
 	operations func(vm string, second int) int
@@ -30,13 +31,13 @@ type course struct {
 func (c *course) impacts() []result.Impact {
 	end := int64(c.seconds) * 1e9
 	events := []interval.Event{
-		{Kind: interval.EventPhaseStarted, Phase: "run"},
 		{Kind: interval.EventWorkloadStart, Phase: "run", Workload: "W", Group: "G", Instance: 1},
+		{AtNanos: int64(c.phase * 1e9), Kind: interval.EventPhaseStarted, Phase: "run"},
 		{AtNanos: end, Kind: interval.EventWorkloadEnd, Phase: "run", Workload: "W", Group: "G", Instance: 1},
 		{AtNanos: end, Kind: interval.EventPhaseEnded, Phase: "run"},
 	}
 	t := analysis.NewTimeline(append(events, c.events...), 0)
-	grid, m, stalls := analysis.NewGrid(0, end), impact.New(t), analysis.Stalls{}
+	grid, m, stalls := analysis.NewGrid(int64(c.phase*1e9), end), impact.New(t), analysis.Stalls{}
 	for _, vm := range c.vms {
 		var waited time.Duration // since the last operation
 		for s := range c.seconds {
