@@ -90,6 +90,8 @@ const (
 	NoteCached    NoteCode = "cached"    // the configuration requests that reads are served from memory
 	NoteUnwritten NoteCode = "unwritten" // reads ranges of Device that were never written
 	NoteMemory    NoteCode = "in-memory" // Device is in memory: Text is its file system or device
+
+	NoteResolution NoteCode = "resolution" // the engine does not see single completions
 )
 
 // IsZero reports whether the engine is unknown.

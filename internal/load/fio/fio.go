@@ -76,7 +76,8 @@ type engine struct {
 }
 
 func (e engine) describe(loop interval.Loop) interval.Engine {
-	return interval.Engine{Name: "fio", Version: e.version, Loop: loop}
+	return interval.Engine{Name: "fio", Version: e.version, Loop: loop, Notes: []interval.EngineNote{{Code: interval.NoteResolution,
+		Text: "totals about once a second: shorter stalls are averaged, and the longest one is unknown"}}}
 }
 
 // find returns the fio on PATH.
