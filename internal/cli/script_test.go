@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -48,10 +49,10 @@ func exitsCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 || args[1] != "bragg" {
 		ts.Fatalf("usage: exits CODE bragg ARGUMENTS")
 	}
-	want, err := strconv.Atoi(args[0])
-	ts.Check(err)
-	if code := runBragg(ts, args[2:]); code != want {
-		ts.Fatalf("bragg %s: exit code %d, want %d", strings.Join(args[2:], " "), code, want)
+	// "0|3" is either: whether the numbers of a run hold may depend on the machine.
+	code := strconv.Itoa(runBragg(ts, args[2:]))
+	if !slices.Contains(strings.Split(args[0], "|"), code) {
+		ts.Fatalf("bragg %s: exit code %s, want %s", strings.Join(args[2:], " "), code, args[0])
 	}
 }
 

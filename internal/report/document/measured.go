@@ -121,7 +121,7 @@ func jobFacts(jobs []load.JobPlan) []string {
 			text += fmt.Sprintf(", queue depth %d", j.QueueDepth)
 		}
 		if j.RateIOPS > 0 {
-			text += fmt.Sprintf(", %s IOPS requested", unit.FormatCount(j.RateIOPS))
+			text += fmt.Sprintf(", %s IOPS requested", unit.FormatCount(j.RateIOPS/float64(max(1, j.Clones))))
 		}
 		if count[text] == 0 {
 			texts = append(texts, text)
