@@ -344,3 +344,40 @@ func TestEvaluateStopsWithItsContext(t *testing.T) {
 		t.Error("a cancelled evaluation went on")
 	}
 }
+
+// TestWindowsOfRates: a rate looks back, and no window has what was before it: neither the warm-up nor the time before a step.
+func TestWindowsOfRates(t *testing.T) {
+	events := []interval.Event{
+		{AtNanos: 10_300e6, Kind: interval.EventPhaseStarted, Phase: "run"},
+		{AtNanos: 20_300e6, Kind: interval.EventStepStarted, Phase: "run", StepID: 1, Step: "test.Do", Label: "do"},
+		{AtNanos: 20_310e6, Kind: interval.EventStepEnded, Phase: "run", StepID: 1, Step: "test.Do", Label: "do"},
+		{AtNanos: 30_300e6, Kind: interval.EventPhaseEnded, Phase: "run"},
+	}
+	var intervals []interval.Interval
+	for s := range 30 {
+		operations := uint64(100)
+		if s < 10 {
+			operations = 1000
+		} else if s > 20 {
+			operations = 300
+		}
+		intervals = append(intervals, second("g-0001", s, operations, time.Millisecond))
+	}
+	b := record(t, events, intervals, nil)
+	store, err := metric.Rebuild(context.Background(), b, filepath.Join(t.TempDir(), metric.Dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	s, err := evaluate.Run(context.Background(), evaluate.Input{Bundle: b, Metrics: store, Ended: result.EndedCompleted,
+		Scenario: &scenario.Scenario{Results: []scenario.Result{{Name: "rate", Source: scenario.FromQuery, Type: "generic",
+			Query: `sum(irate(bragg_operations_total{__curie_filter_scenario__}[30s]))`}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range s.Results[0].Stats {
+		if want := map[string]result.Number{"before do": 100, "after do": 300}[row.Window]; want != 0 && (row.Min != want || row.Max != want) {
+			t.Errorf("%q: %v to %v, want %v; %v", row.Window, row.Min, row.Max, want, s.Results[0].Series[0].Points)
+		}
+	}
+}

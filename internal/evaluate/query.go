@@ -44,6 +44,7 @@ func (ev *evaluator) askFrom(ctx context.Context, r scenario.Result, e *sheet, e
 	step = max(step, (time.Duration(e.ToNanos-e.FromNanos) / queryStepsMax).Round(time.Second))
 	// At whole seconds, where generators end their intervals.
 	from = (from + int64(time.Second) - 1) / int64(time.Second) * int64(time.Second)
+	e.lookback = int64(lookback)
 	answer, err := ev.in.Metrics.Range(ctx, expr, metric.Window{FromNanos: min(from, e.ToNanos), ToNanos: e.ToNanos, Step: step})
 	if err != nil {
 		e.Missing = err.Error()
@@ -96,6 +97,10 @@ func (ev *evaluator) deviceResult(ctx context.Context, r *shown, e *sheet) {
 		e.Missing = "No data from load generators or exporters for this group."
 	}
 }
+
+// lookback is the time before a point of a query in which the last two readings of a counter lie that intervals are kept in: a rate is
+// that between them. Those of slower exporters lie further back.
+const lookback = 2 * time.Second
 
 // scrapesWithin is the time from the start of a result within which two scrapes of every VM are expected.
 const scrapesWithin = time.Minute

@@ -18,6 +18,8 @@ const (
 type sheet struct {
 	result.Evaluated
 	windows []result.Window // of the run
+	// lookback is how far before its own time a point of a query may describe.
+	lookback int64
 }
 
 // window is the time range of the result.
@@ -78,7 +80,7 @@ func (e *sheet) addStats(name, kind string, half int64, stats func(from, to int6
 
 // eachWindow passes on the statistics of the total, whose window is "", and of each window. A point that crosses the
 // boundary of two windows counts in neither, so that effects of an event do not appear in the window before it; half is
-// half the width of a point.
+// half the width of a point. Nor do points of a query that look back beyond the start of a window.
 func (e *sheet) eachWindow(half int64, stats func(from, to int64) result.Stats,
 	add func(window string, s result.Stats)) {
 	add("", stats(e.FromNanos, e.ToNanos))
@@ -91,6 +93,7 @@ func (e *sheet) eachWindow(half int64, stats func(from, to int64) result.Stats,
 		if i < len(windows)-1 {
 			to -= half
 		}
+		from = max(from, w.FromNanos+e.lookback)
 		s := stats(from, to)
 		if s.Count == 0 {
 			s = stats(w.FromNanos, w.ToNanos) // too short for a separate point

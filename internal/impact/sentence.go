@@ -105,7 +105,7 @@ func livedOn(i *result.Impact, l *result.ImpactLoad, name string) string {
 	d := &s.Dip
 	if !d.Seen {
 		seen := "would have seen " + percent(float64(d.Detectable)) + " over 10 s"
-		if d.Detectable >= 1 {
+		if !(d.Detectable < 1) {
 			seen = "the baseline varies too much to see any"
 		}
 		return join(fmt.Sprintf("%s: no dip seen (%s; %s)", subject, fromTo(s.Baseline.Mean, s.Level, l.Unit), seen), s)

@@ -150,7 +150,7 @@ func FormatClock(nanos int64) string {
 func FormatDuration(d time.Duration) string {
 	switch {
 	case d < 0:
-		return "-" + FormatDuration(-d)
+		return "-" + FormatDuration(-max(d, -math.MaxInt64)) // the smallest has no opposite
 	case d < time.Second:
 		return fmt.Sprintf("%d ms", d.Milliseconds())
 	case d < time.Minute:

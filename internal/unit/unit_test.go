@@ -73,3 +73,9 @@ func FuzzParseBytes(f *testing.F) {
 		}
 	})
 }
+
+func TestFormatSmallestDuration(t *testing.T) {
+	if got := FormatDuration(math.MinInt64); !strings.HasPrefix(got, "-2562047 h") {
+		t.Errorf("%q", got)
+	}
+}

@@ -89,8 +89,10 @@ func SparkOf(values []float64, top float64) string {
 			out[i] = ' '
 		case top == 0 || v <= 0:
 			out[i] = runes[0]
+		case v >= top: // also if both are infinite
+			out[i] = runes[len(runes)-1]
 		default:
-			out[i] = runes[min(len(runes)-1, int(v/top*float64(len(runes)-1)+0.5))]
+			out[i] = runes[int(v/top*float64(len(runes)-1)+0.5)]
 		}
 	}
 	return string(out)
