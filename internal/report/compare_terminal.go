@@ -9,6 +9,7 @@ import (
 	"github.com/braggdev/bragg/internal/report/document"
 	"github.com/braggdev/bragg/internal/report/draw"
 	"github.com/braggdev/bragg/internal/report/page"
+	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
@@ -64,7 +65,7 @@ func (p *textPage) comparison(c *compare.Comparison) {
 const factorsSame = "Scenario, variables, target, engines, versions and environment match, as far as recorded."
 
 func runLine(r compare.Run) string {
-	text := fmt.Sprintf("%s  %s  %s", r.Run, r.Scenario, r.Verdict)
+	text := fmt.Sprintf("%s  %s  %s", r.Run, r.Scenario, result.Headline(r.Verdict, r.Validity))
 	if r.Label != "" {
 		text += "  " + r.Label
 	}

@@ -123,6 +123,7 @@ var templateFunctions = template.FuncMap{
 	"doubts":         func(list []finding.Finding) []document.ShownFinding { return findingsOf(list, false) },
 	"notes":          func(list []finding.Finding) []document.ShownFinding { return findingsOf(list, true) },
 	"costTable":      document.CostTable,
+	"headline":       result.Headline,
 	"headlineTable":  document.HeadlineTable,
 	"headlineNote":   document.HeadlineNote,
 	"latencyTable":   document.LatencyTable,
