@@ -178,3 +178,18 @@ func TestHeadlineWithoutVMs(t *testing.T) {
 		t.Errorf("%q, %q", parts[1].ChangeText(), parts[2].ChangeText())
 	}
 }
+
+// TestHeadlineOfAnOutage: the mean of the seconds with data hides that there were no others.
+func TestHeadlineOfAnOutage(t *testing.T) {
+	run := windowed(8000, math.NaN(), 7900)
+	run.Summary.Impacts = []result.Impact{{Event: "event 1", FromNanos: 60 * second, Loads: []result.ImpactLoad{{Workload: "OLTP", Group: "OLTP",
+		Quantity: "iops", UntilNanos: 120 * second, TakenAway: &result.ImpactScore{Count: 4}}}}}
+	for range 2 {
+		h := document.Build(run).Headlines[0]
+		if len(h.Parts) < 2 || h.ValueText(h.Parts[1]) != "no I/O: 4 of 4 VMs taken away" || h.Parts[0].Label != "baseline" {
+			t.Errorf("%+v", h)
+		}
+		run.Summary.Results[0].Stats = run.Summary.Results[0].Stats[:3] // and to the end
+		run.Summary.Windows = run.Summary.Windows[:2]
+	}
+}

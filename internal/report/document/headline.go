@@ -145,6 +145,11 @@ func parts(d *Document, r *Result, kind, name string) []HeadlinePart {
 			return nil
 		}
 		if row == nil || math.IsNaN(float64(pick(row, name))) {
+			// A window without data says nothing, unless an event took away all that could have made some.
+			if vms, of := gone(d, r, &w); vms > 0 && vms >= of && len(list) > 1 {
+				none := result.Number(math.NaN())
+				list = append(list, HeadlinePart{Window: w.Name, Label: windowRole(&w), Value: none, Change: none, LivedOn: none, Gone: vms, Of: of})
+			}
 			continue
 		}
 		p := HeadlinePart{Window: w.Name, Label: windowRole(&w), Value: pick(row, name), AtLeast: row.AtLeast.Has(name), Bounds: boundsOf(row, name),
@@ -219,7 +224,7 @@ func fewest(list []Headline) {
 
 // change is how far a part is from the baseline: a half is as far as a double.
 func change(p *HeadlinePart) float64 {
-	if p.AtLeast {
+	if p.AtLeast || math.IsNaN(float64(p.Value)) {
 		return math.Inf(1)
 	}
 	if math.IsNaN(float64(p.Change)) {
@@ -349,6 +354,9 @@ func (h *Headline) Name() string {
 // ValueText is the value of a part with its unit.
 func (h *Headline) ValueText(p HeadlinePart) string {
 	text := draw.Quantity(float64(p.Value), h.Unit)
+	if math.IsNaN(float64(p.Value)) && p.Gone > 0 {
+		return fmt.Sprintf("no I/O: %d of %d VMs taken away", p.Gone, p.Of)
+	}
 	if p.AtLeast {
 		text = "≥ " + text
 	}
@@ -451,7 +459,7 @@ func HeadlineTable(d *Document) draw.Table {
 func HeadlineNote(d *Document) string {
 	for i := range d.Headlines {
 		if slices.ContainsFunc(d.Headlines[i].Parts, func(p HeadlinePart) bool { return p.NoiseUnknown && p.ChangeText() != "" }) {
-			return "* may be chance: too little was measured for an interval of one of both numbers"
+			return "* without interval: too little was measured to tell this change from chance"
 		}
 	}
 	return ""
