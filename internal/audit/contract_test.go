@@ -287,7 +287,7 @@ var contracts = map[string]contract{
 		silent: func(m *made) { m.in.Plan.Workloads[0].Prefill.Extents[0].Length = 4294967296 * 96 / 100 },
 	},
 	"not-steady": {
-		fires: rises(4), severity: finding.Info, claim: "its IOPS rose",
+		fires: rises(4), severity: finding.Warning, claim: "its IOPS rose",
 		silent: rises(1),
 	},
 	"engine-fallback": {

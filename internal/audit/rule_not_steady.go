@@ -31,7 +31,8 @@ var notSteady = Rule{
 	Doc: "IOPS within a window between two steps drift (the fitted line rises or falls by more than 10 %, beyond four " +
 		"standard errors), swing (stretches of the window lie more than 20 % apart, beyond eight standard errors), or scatter by " +
 		"more than 30 % of their mean; or response time drifts by more than 25 % or swings by more than 50 %, which it does under a " +
-		"rate while IOPS stay. The mean of such a window depends on its length. Windows shorter than 20 s are not checked.",
+		"rate while IOPS stay. The mean of such a window depends on its length. Windows shorter than 20 s are not checked. Twice as " +
+		"much in the IOPS of a window before the first event is a warning.",
 	Example: `OLTP was not steady before nodes.PowerOff: its IOPS rose by 34 % over 4 m.`,
 	Check:   checkNotSteady,
 }
@@ -50,7 +51,7 @@ func checkNotSteady(in *Input) []finding.Finding {
 				}
 				if text, degree := c.unsteadiness(w); degree > worstDegree {
 					worstDegree = degree
-					worst = &finding.Finding{Severity: finding.Info, Subject: l.Workload, FromNanos: w.FromNanos, ToNanos: w.ToNanos,
+					worst = &finding.Finding{Severity: unsteadySeverity(l, w, c, degree), Subject: l.Workload, FromNanos: w.FromNanos, ToNanos: w.ToNanos,
 						Claim: fmt.Sprintf("%s was not steady %s: %s.", in.name(l), windowName(w), text)}
 				}
 			}
@@ -60,6 +61,15 @@ func checkNotSteady(in *Input) []finding.Finding {
 		}
 	}
 	return list
+}
+
+// unsteadySeverity: a rate that changes by twice what is tolerated makes the mean of a baseline a number of its length alone. After an
+// event a change is what the run was made to show.
+func unsteadySeverity(l *result.LoadSummary, w result.Window, c course, degree float64) finding.Severity {
+	if c.tolerant == 1 && degree >= 2 && (w.Before == "" || w.Before == l.Workload) {
+		return finding.Warning
+	}
+	return finding.Info
 }
 
 // windowsOf divides the time of l by the windows of the run; a load outside all windows is one window.

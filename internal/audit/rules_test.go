@@ -328,12 +328,12 @@ func TestRules(t *testing.T) {
 			for i := range m.intervals {
 				m.intervals[i].Directions[interval.Read].Operations = uint64(400 + i)
 			}
-		}, "not-steady", finding.Info, "w was not steady from 0:10 to 1:10: its IOPS rose by 26 % over 1 m"},
+		}, "not-steady", finding.Warning, "w was not steady from 0:10 to 1:10: its IOPS rose by 26 % over 1 m"},
 		{"scatter", func(m *made) {
 			for i := range m.intervals {
 				m.intervals[i].Directions[interval.Read].Operations = uint64(100 + 800*(i/2%2))
 			}
-		}, "not-steady", finding.Info, "scatter by 80 %"},
+		}, "not-steady", finding.Warning, "scatter by 80 %"},
 		{"libaio", func(m *made) { m.load().Engines = []interval.Engine{fallen} }, "engine-fallback", finding.Info,
 			`w ran with "native libaio (io_uring refused: off)"`},
 		{"psync on some VMs", func(m *made) { m.load().Engines = []interval.Engine{ring, fallen} },
