@@ -1,12 +1,16 @@
 package report_test
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/braggdev/bragg/internal/report"
 	"github.com/braggdev/bragg/internal/report/document"
+	"github.com/braggdev/bragg/internal/report/page"
 	"github.com/braggdev/bragg/internal/result"
 )
 
@@ -191,5 +195,36 @@ func TestHeadlineOfAnOutage(t *testing.T) {
 		}
 		run.Summary.Results[0].Stats = run.Summary.Results[0].Stats[:3] // and to the end
 		run.Summary.Windows = run.Summary.Windows[:2]
+
+// TestCostsAreShown: the sentence of an event stands in every form for people, and its figures in the table.
+func TestCostsAreShown(t *testing.T) {
+	run := windowed(8000, 6000)
+	nanos := 12 * second
+	run.Summary.Impacts = []result.Impact{{Event: "event 1", Kind: result.ImpactNodeOff, Subjects: []string{"node-3"}, FromNanos: 60 * second,
+		ToNanos: 61 * second, Loads: []result.ImpactLoad{{Workload: "OLTP", Group: "OLTP", Quantity: "iops", Unit: "IOPS",
+			LivedOn: &result.ImpactScore{Count: 3, Baseline: result.ImpactBaseline{Mean: 6000, Seconds: 30}, Level: 5400,
+				Dip:     result.ImpactDip{Seen: true, Depth: 0.5, OverSeconds: 2, Mean: 3000, Then: 6000, FromNanos: 60 * second, ToNanos: 72 * second},
+				Within5: result.ImpactBack{Nanos: &nanos}, Within10: result.ImpactBack{Nanos: &nanos},
+				Lost: result.ImpactLost{Operations: 36000, UncertainOperations: 500}}}}}}
+	d := document.Build(run)
+	sentence := d.Impacts[0].Sentence
+	if !strings.Contains(sentence, "Power cut of node-3") || !strings.Contains(sentence, "50 %") {
+		t.Fatalf("the sentence is %q", sentence)
+	}
+	var brief, full, html bytes.Buffer
+	for _, err := range []error{report.Brief(&brief, run, 400, false), report.Terminal(&full, run, 400, false), page.HTML(&html, run)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, text := range map[string]string{"brief": brief.String(), "full": full.String(), "page": html.String()} {
+		if !strings.Contains(text, "Power cut of node-3") {
+			t.Errorf("%s has no sentence", name)
+		}
+	}
+	for _, cell := range []string{"−50 % over 2 s", "36k ± 500", "12 s"} {
+		if !strings.Contains(full.String(), cell) || !strings.Contains(html.String(), cell) {
+			t.Errorf("a table has no %q", cell)
+		}
 	}
 }
