@@ -64,7 +64,7 @@ func (x *exposure) add(iv *interval.Interval) {
 
 func (c *counts) add(iv *interval.Interval) {
 	c.nanos += iv.LengthNanos
-	c.dropped += iv.NotIssued
+	c.dropped += iv.NeverIssued()
 	for d := range iv.Directions {
 		c.failed += iv.Directions[d].ErrorCount()
 	}

@@ -195,6 +195,8 @@ func TestHeadlineOfAnOutage(t *testing.T) {
 		}
 		run.Summary.Results[0].Stats = run.Summary.Results[0].Stats[:3] // and to the end
 		run.Summary.Windows = run.Summary.Windows[:2]
+	}
+}
 
 // TestCostsAreShown: the sentence of an event stands in every form for people, and its figures in the table.
 func TestCostsAreShown(t *testing.T) {
