@@ -198,7 +198,7 @@ func TestHeadlineOfAnOutage(t *testing.T) {
 	}
 }
 
-// TestCostsAreShown: the sentence of an event stands in every form for people, and its figures in the table.
+// TestCostsAreShown: the sentence of an event is in every form for people, and its figures in the table.
 func TestCostsAreShown(t *testing.T) {
 	run := windowed(8000, 6000)
 	nanos := 12 * second
