@@ -71,6 +71,27 @@ func TestHeadlineOfVMsThatLivedOn(t *testing.T) {
 	}
 }
 
+// TestHeadlineBeforeTheNextEvent: the effect of a power cut is followed until after the node's return, beyond the window of the cut. The
+// baseline of the return has the VMs that lived on there.
+func TestHeadlineBeforeTheNextEvent(t *testing.T) {
+	run := windowed(8000, 6000, 5900)
+	score := func(from, to int64, before, after float64) *result.ImpactScore {
+		return &result.ImpactScore{Count: 3, Level: result.Number(after), Baseline: result.ImpactBaseline{FromNanos: from * second, ToNanos: to * second, Mean: result.Number(before)}}
+	}
+	load := func(lived, taken *result.ImpactScore) []result.ImpactLoad {
+		return []result.ImpactLoad{{Workload: "OLTP", Group: "OLTP", Quantity: "iops", LivedOn: lived, TakenAway: taken, UntilNanos: 180 * second}}
+	}
+	run.Summary.Windows[1].After = "event 2"
+	run.Summary.Impacts = []result.Impact{
+		{Event: "event 1", Loads: load(score(30, 60, 6000, 5000), &result.ImpactScore{Count: 1})},
+		{Event: "event 2", Loads: load(score(90, 120, 5400, 5700), nil)},
+	}
+	parts := document.Build(run).Headlines[0].Parts
+	if parts[1].ChangeText() != "−25 %; lived on −10 %" || parts[2].ChangeText() != "−26.2 %; lived on −5 %" {
+		t.Errorf("%q, %q", parts[1].ChangeText(), parts[2].ChangeText())
+	}
+}
+
 // TestLead: the chart on top is that of a threshold that was missed, else of the first result with data.
 func TestLead(t *testing.T) {
 	run := windowed(8000, 6000)

@@ -234,7 +234,8 @@ func change(p *HeadlinePart) float64 {
 }
 
 // livedOn is the change of the VMs of a summed rate that no event took away: the others are missing in the sum, which says nothing
-// about the platform. It is unknown unless the time looked at after the event lies in the window, for the same VMs.
+// about the platform. It is unknown unless the time looked at after the event, or before the next one, lies in the window, for
+// the same VMs.
 func livedOn(d *Document, r *Result, w *result.Window) result.Number {
 	var first *result.ImpactLoad // of the first event that took VMs away
 	for i := range d.Impacts {
@@ -247,9 +248,15 @@ func livedOn(d *Document, r *Result, w *result.Window) result.Number {
 			if first == nil && l.TakenAway != nil {
 				first = l
 			}
-			if m.Event == w.Before && first != nil && l.UntilNanos <= w.ToNanos+int64(time.Second) && slices.Equal(living(first), living(l)) &&
-				first.LivedOn.Count == l.LivedOn.Count {
+			if first == nil || first.LivedOn.Count != l.LivedOn.Count || !slices.Equal(living(first), living(l)) {
+				continue
+			}
+			before := &l.LivedOn.Baseline
+			switch {
+			case m.Event == w.Before && l.UntilNanos <= w.ToNanos+int64(time.Second):
 				return l.LivedOn.Level/first.LivedOn.Baseline.Mean - 1
+			case m.Event == w.After && l != first && before.FromNanos >= w.FromNanos && before.ToNanos <= w.ToNanos+int64(time.Second):
+				return before.Mean/first.LivedOn.Baseline.Mean - 1 // the baseline of the next event is in this window
 			}
 		}
 	}
