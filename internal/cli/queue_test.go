@@ -105,11 +105,12 @@ func TestRunWithFio(t *testing.T) {
 	if got := m.Versions["fio"]; got != want {
 		t.Errorf("the manifest names fio %q, want %q", got, want)
 	}
-	if got := m.Engines["Mixed"].String(); got != "fio "+want {
+	// What fio cannot tell, such as stalls between its reports, follows its version.
+	if got := m.Engines["Mixed"].String(); !strings.HasPrefix(got, "fio "+want+"; ") {
 		t.Errorf("engine %q in the manifest", got)
 	}
 	for _, l := range summaryOf(t, dir).Loads {
-		if interval.EngineText(l.Engines) != "fio "+want || l.Total.Operations == 0 {
+		if !strings.HasPrefix(interval.EngineText(l.Engines), "fio "+want+"; ") || l.Total.Operations == 0 {
 			t.Errorf("%s: engine %q, %d operations", l.Workload, l.Engines, l.Total.Operations)
 		}
 	}
