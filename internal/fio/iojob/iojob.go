@@ -15,6 +15,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
@@ -43,7 +44,7 @@ type Options struct {
 	OpenDevice func(path string) (*os.File, error)
 	// DropAfter is how late an operation of a rate may be before it is dropped and counted; 0 drops none.
 	DropAfter time.Duration
-	// Say receives messages about slow work ("laying out file …"); may be nil.
+	// Say receives messages about slow work ("laying out file …"), one at a time; may be nil.
 	Say func(text string)
 	// Watch receives the current report every WatchEvery; may be nil. With WatchSeldom it receives fewer reports if
 	// building one takes more than a hundredth of the time.
@@ -75,6 +76,7 @@ func Run(ctx context.Context, jobs []fiojob.Job, o Options) (*fioreport.Report, 
 	if o.Sample <= 0 {
 		o.Sample = fioreport.SampleDefault
 	}
+	o.Say = inTurn(o.Say)
 	if err := checkWaits(jobs); err != nil {
 		return nil, err
 	}
@@ -253,5 +255,18 @@ func (r *runner) watch() (stop func()) {
 func (o *Options) say(format string, args ...any) {
 	if o.Say != nil {
 		o.Say(fmt.Sprintf(format, args...))
+	}
+}
+
+// inTurn lets one of the goroutines of a run speak at a time.
+func inTurn(say func(text string)) func(text string) {
+	if say == nil {
+		return nil
+	}
+	var mu sync.Mutex
+	return func(text string) {
+		mu.Lock()
+		defer mu.Unlock()
+		say(text)
 	}
 }
