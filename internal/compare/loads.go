@@ -80,16 +80,17 @@ func loadFigures(loads []*document.Workload) []Figure {
 	}
 	for _, direction := range operationsOf(loads) {
 		for _, kind := range []string{"service", "response"} {
-			for _, p := range latencyPercentiles {
+			for _, name := range latencyStatistics {
 				values, atLeast := make([]result.Number, len(loads)), make([]bool, len(loads))
 				for i, w := range loads {
 					values[i] = result.Number(math.NaN())
 					if l := latencyOf(w, direction, kind); l != nil {
-						values[i], atLeast[i] = p.get(l), l.AtLeast.Has(p.name)
+						values[i], _ = l.Distribution.Statistic(name)
+						atLeast[i] = l.AtLeast.Has(name)
 					}
 				}
-				f := figure(direction+" "+kind+" time, "+p.name, "ns", values, atLeast)
-				f.percentile = p.name != "mean"
+				f := figure(direction+" "+kind+" time, "+name, "ns", values, atLeast)
+				f.percentile = name != "mean"
 				f.judged = f.percentile && (kind == "response" || !responds(loads, direction))
 				list = append(list, f)
 			}
@@ -151,15 +152,8 @@ func gaugesOf(loads []*document.Workload) []interval.Gauge {
 	return list
 }
 
-var latencyPercentiles = []struct {
-	name string
-	get  func(*document.Latency) result.Number
-}{
-	{"mean", func(l *document.Latency) result.Number { return l.Mean }},
-	{"median", func(l *document.Latency) result.Number { return l.Median }},
-	{"p99", func(l *document.Latency) result.Number { return l.P99 }},
-	{"p99.9", func(l *document.Latency) result.Number { return l.P999 }},
-}
+// latencyStatistics are those of the latency of a workload that are compared.
+var latencyStatistics = []string{"mean", "median", "p99", "p99.9"}
 
 // present drops figures that no run has.
 func present(list []Figure) []Figure {

@@ -20,17 +20,7 @@ const (
 )
 
 // statistics are those of a row that can be compared.
-var statistics = []struct {
-	name string
-	get  func(*result.Distribution) result.Number
-}{
-	{"mean", func(d *result.Distribution) result.Number { return d.Mean }},
-	{"median", func(d *result.Distribution) result.Number { return d.Median }},
-	{"p95", func(d *result.Distribution) result.Number { return d.P95 }},
-	{"p99", func(d *result.Distribution) result.Number { return d.P99 }},
-	{"p99.9", func(d *result.Distribution) result.Number { return d.P999 }},
-	{"max", func(d *result.Distribution) result.Number { return d.Max }},
-}
+var statistics = []string{"mean", "median", "p95", "p99", "p99.9", "max"}
 
 // judged are the statistics that answer whether B is different: of a latency its percentiles, of a rate its mean. What the target
 // counts beside the load, such as its CPU, is not judged: every further number raises the bar for all.
@@ -45,8 +35,8 @@ func measure(c *Comparison, s *Sets) []Number {
 			continue
 		}
 		for j := range r.Rows {
-			for k := range statistics {
-				list = append(list, rowNumber(r, &r.Rows[j], k, s.Base))
+			for _, name := range statistics {
+				list = append(list, rowNumber(r, &r.Rows[j], name, s.Base))
 			}
 		}
 	}
@@ -57,11 +47,10 @@ func measure(c *Comparison, s *Sets) []Number {
 }
 
 // rowNumber is one statistic of a row in all runs.
-func rowNumber(r *Result, row *Row, index, base int) Number {
-	of := statistics[index]
-	n := Number{Measure: r.measure(row, of.name)}
+func rowNumber(r *Result, row *Row, name string, base int) Number {
+	n := Number{Measure: r.measure(row, name)}
 	n.resolution = trifle
-	if r.Type == "latency" && of.name != "mean" && of.name != "max" {
+	if r.Type == "latency" && name != "mean" && name != "max" {
 		n.resolution = bucketResolution
 	}
 	values := make([]result.Number, len(row.stats))
@@ -70,8 +59,8 @@ func rowNumber(r *Result, row *Row, index, base int) Number {
 		if st == nil {
 			continue
 		}
-		values[i] = of.get(&st.Distribution)
-		if st.AtLeast.Has(of.name) {
+		values[i], _ = st.Distribution.Statistic(name)
+		if st.AtLeast.Has(name) {
 			n.Reason = fmt.Sprintf("it is only a lower bound in run %s, whose operations failed or were dropped", setName(i, base))
 		}
 	}

@@ -230,10 +230,7 @@ func statistic(s result.Stats, name string) (float64, bool) {
 		} // otherwise the statistics are already those of the points
 		name = plain
 	}
-	v, ok := map[string]result.Number{
-		"mean": s.Mean, "median": s.Median, "p95": s.P95, "p99": s.P99, "p99.9": s.P999, "max": s.Max, "min": s.Min,
-		"cv": s.CV,
-	}[name]
+	v, ok := s.Distribution.Statistic(name)
 	return float64(v), ok
 }
 

@@ -160,6 +160,29 @@ type Distribution struct {
 	AtLeast Bounds `json:"at_least"`
 }
 
+// Statistic returns a statistic by the name that thresholds and tables use: "mean", "p99.9".
+func (d *Distribution) Statistic(name string) (v Number, ok bool) {
+	switch name {
+	case "mean":
+		return d.Mean, true
+	case "median":
+		return d.Median, true
+	case "p95":
+		return d.P95, true
+	case "p99":
+		return d.P99, true
+	case "p99.9":
+		return d.P999, true
+	case "max":
+		return d.Max, true
+	case "min":
+		return d.Min, true
+	case "cv":
+		return d.CV, true
+	}
+	return 0, false
+}
+
 // Bounds names statistics, as JSON does, that are lower bounds.
 type Bounds []string
 

@@ -143,7 +143,11 @@ func parts(d *Document, r *Result, kind, name string) []HeadlinePart {
 		if !ok {
 			return nil
 		}
-		if row == nil || math.IsNaN(float64(pick(row, name))) {
+		value := result.Number(math.NaN())
+		if row != nil {
+			value, _ = row.Distribution.Statistic(name)
+		}
+		if math.IsNaN(float64(value)) {
 			// A window without data says nothing, unless an event took away all that could have made some.
 			if vms, of := gone(d, r, &w); vms > 0 && vms >= of && len(list) > 1 {
 				none := result.Number(math.NaN())
@@ -151,7 +155,7 @@ func parts(d *Document, r *Result, kind, name string) []HeadlinePart {
 			}
 			continue
 		}
-		p := HeadlinePart{Window: w.Name, Label: windowRole(&w), Value: pick(row, name), AtLeast: row.AtLeast.Has(name), Bounds: boundsOf(row, name),
+		p := HeadlinePart{Window: w.Name, Label: windowRole(&w), Value: value, AtLeast: row.AtLeast.Has(name), Bounds: boundsOf(row, name),
 			Change: result.Number(math.NaN())}
 		p.LivedOn = livedOn(d, r, &w)
 		p.Gone, p.Of = gone(d, r, &w)
@@ -257,10 +261,6 @@ func boundsOf(s *Statistic, name string) *[2]result.Number {
 		return nil
 	}
 	return b
-}
-
-func pick(s *Statistic, name string) result.Number {
-	return map[string]result.Number{"mean": s.Mean, "median": s.Median, "p99": s.P99}[name]
 }
 
 // windowRole names a window by the event that it follows.
