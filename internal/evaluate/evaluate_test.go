@@ -26,10 +26,16 @@ func record(t *testing.T, events []interval.Event, intervals []interval.Interval
 // recordPlanned is record with a plan, where there is one.
 func recordPlanned(t *testing.T, p *plan.Plan, events []interval.Event, intervals []interval.Interval, samples []result.Sample) *result.Bundle {
 	t.Helper()
+	engines := map[string]interval.Engine{"OLTP": {Name: "native", Loop: interval.LoopClosed, Backends: []string{"io_uring"}}}
+	return recordDriven(t, engines, p, events, intervals, samples)
+}
+
+// recordDriven is recordPlanned with the engines of its workloads.
+func recordDriven(t *testing.T, engines map[string]interval.Engine, p *plan.Plan, events []interval.Event, intervals []interval.Interval,
+	samples []result.Sample) *result.Bundle {
+	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
-	w, err := result.Create(dir, result.Manifest{
-		Run: "run", Created: time.Unix(1_700_000_000, 0), Engines: map[string]interval.Engine{"OLTP": {Name: "native", Loop: interval.LoopClosed, Backends: []string{"io_uring"}}},
-	})
+	w, err := result.Create(dir, result.Manifest{Run: "run", Created: time.Unix(1_700_000_000, 0), Engines: engines})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,6 @@ package evaluate_test
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -54,32 +53,7 @@ func growing(t *testing.T, law scaling.Coefficients, steps int, loop interval.Lo
 	}
 	events = append(events, interval.Event{AtNanos: end, Kind: interval.EventPhaseEnded, Phase: "run"}, interval.Event{AtNanos: end, Kind: interval.EventRunEnded})
 
-	dir := filepath.Join(t.TempDir(), "run")
-	w, err := result.Create(dir, result.Manifest{Run: "run", Created: time.Unix(1_700_000_000, 0), Engines: engines})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.WritePlan(p); err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range events {
-		if err := w.Event(e); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, iv := range intervals {
-		if err := w.Interval(iv); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	b, err := result.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Close()
+	b := recordDriven(t, engines, p, events, intervals, nil)
 	s, err := evaluate.Run(context.Background(), evaluate.Input{Bundle: b, Scenario: &scenario.Scenario{}, Ended: result.EndedCompleted})
 	if err != nil {
 		t.Fatal(err)
