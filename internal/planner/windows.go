@@ -112,13 +112,8 @@ func (c *binder) checkWindows() {
 			if x.Window == "" || slices.Contains(names, x.Window) || shaped && !exact {
 				continue
 			}
-			d := diag.Diagnostic{Code: "unknown-window", Pos: x.WindowPos,
-				Message: fmt.Sprintf("threshold %q of result %q: no step of the run phase makes a window %q", x.Text, r.Name, x.Window),
-				Hint:    "there are " + diag.Quoted(names, windowsShownMax)}
-			if near := diag.Nearest(x.Window, names); near != "" {
-				d.Hint = fmt.Sprintf("did you mean %q?", near)
-			}
-			c.problems.Add(d)
+			c.unknownName(diag.Diagnostic{Code: "unknown-window", Pos: x.WindowPos,
+				Message: fmt.Sprintf("threshold %q of result %q: no step of the run phase makes a window %q", x.Text, r.Name, x.Window)}, x.Window, names)
 		}
 	}
 }
@@ -132,10 +127,14 @@ func (c *binder) checkEvent(r *scenario.Result, x *scenario.Threshold, exact boo
 	if x.Event == "" || slices.Contains(names, x.Event) || !exact {
 		return
 	}
-	d := diag.Diagnostic{Code: "unknown-event", Pos: x.WindowPos,
-		Message: fmt.Sprintf("threshold %q of result %q: no step of the run phase is called %q", x.Text, r.Name, x.Event),
-		Hint:    "there are " + diag.Quoted(names, windowsShownMax)}
-	if near := diag.Nearest(x.Event, names); near != "" {
+	c.unknownName(diag.Diagnostic{Code: "unknown-event", Pos: x.WindowPos,
+		Message: fmt.Sprintf("threshold %q of result %q: no step of the run phase is called %q", x.Text, r.Name, x.Event)}, x.Event, names)
+}
+
+// unknownName reports a name that is not among those that exist, with the nearest of them.
+func (c *binder) unknownName(d diag.Diagnostic, name string, names []string) {
+	d.Hint = "there are " + diag.Quoted(names, windowsShownMax)
+	if near := diag.Nearest(name, names); near != "" {
 		d.Hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	c.problems.Add(d)
