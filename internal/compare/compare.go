@@ -3,6 +3,13 @@
 //
 //	runs ──Runs, OfSets──▶ Comparison ──Judge──▶ Gate
 //	runs of one scenario ──OfHistory──▶ Trend
+//
+//	compare.go, align.go    the Comparison: runs on one axis, results in pairs
+//	loads.go, largest.go    figures of workloads; the largest differences
+//	factors.go, findings.go what differs between runs besides their numbers; what the audit found in them
+//	numbers.go, sets.go     two sets of runs: the numbers, and whether each is different
+//	headline.go             the sentence that answers
+//	gate.go, trend.go       conditions that fail a comparison; one number over time
 package compare
 
 import (

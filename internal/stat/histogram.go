@@ -3,6 +3,13 @@
 //
 // All displayed percentiles come from a Histogram, those of several sources from the merged Histogram, never from an average of
 // percentiles.
+//
+//	histogram.go, encode.go, read.go  the Histogram and its JSON
+//	between.go   bounds of a quantile from ranks, and how strongly operations correlate
+//	blocks.go    error of the mean of points that correlate
+//	ratio.go     ratio of two groups of runs, with interval, detectable change and Holm's correction
+//	change.go    changes of level in a history
+//	student.go   Student's t and the beta function
 package stat
 
 import (

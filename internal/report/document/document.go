@@ -1,6 +1,13 @@
 // Package document turns a run's bundle into the numbers and texts of a report, and writes them as JSON and CSV.
 //
 //	manifest, plan, events, summary ──Read──▶ Run ──Build──▶ Document ──▶ JSON, CSV; packages page and report
+//
+//	document.go, run.go, read.go, going.go   what is read, and what comes of it
+//	headline.go, lived_on.go, costs.go, measured.go   the first screen: numbers, events, what was really measured
+//	validity.go, shown_finding.go, bounds.go   verdicts, findings, uncertainty
+//	workload.go, durations.go, scaling.go, spread.go, timeline.go   the sections below
+//	show.go, text.go   tables and texts that every form shares
+//	json.go, csv.go    forms for programs
 package document
 
 import (
