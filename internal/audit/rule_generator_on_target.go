@@ -3,8 +3,8 @@ package audit
 import (
 	"net"
 
-	"github.com/braggdev/bragg/internal/audit/digest"
 	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/stat"
 )
 
 var generatorOnTarget = Rule{
@@ -24,7 +24,7 @@ func checkGeneratorOnTarget(in *Input) []finding.Finding {
 	f := finding.Finding{Severity: finding.Info, Claim: "The load ran on the machine that it measures.",
 		Advice: "Compare only with runs on the same machine, and use hosts of their own for figures of a storage system."}
 	if busy := in.numaBusy(); len(busy) > 0 {
-		used := digest.Mean(busy)
+		used := stat.Mean(busy)
 		f.Claim = "The load ran on the machine that it measures, which used " + percent(used) + " of its CPU time in the run phase."
 		if used >= cpuExhausted {
 			f.Severity = finding.Warning

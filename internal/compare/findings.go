@@ -10,6 +10,7 @@ import (
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/report/document"
 	"github.com/braggdev/bragg/internal/report/draw"
+	"github.com/braggdev/bragg/internal/textio"
 )
 
 // Finding is one finding of one run, or an identical finding of several runs.
@@ -115,8 +116,8 @@ func (c *Comparison) findingsOfSets() []document.ShownFinding {
 				}
 			}
 		}
-		of := fmt.Sprintf("%d of %s of A, %d of %s of B, as %s: ", in[0], counted(c.Sets.Base, "run"), in[1],
-			counted(len(c.Runs)-c.Sets.Base, "run"), f.Runs[0])
+		of := fmt.Sprintf("%d of %s of A, %d of %s of B, as %s: ", in[0], textio.Plural(c.Sets.Base, "run"), in[1],
+			textio.Plural(len(c.Runs)-c.Sets.Base, "run"), f.Runs[0])
 		shown = append(shown, document.ShownFinding{Of: of, Finding: f.Finding})
 	}
 	return shown

@@ -10,6 +10,7 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/stat"
+	"github.com/braggdev/bragg/internal/textio"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
@@ -143,7 +144,7 @@ func (of *Condition) check(n *Number, confidence float64) GateCheck {
 	if !several {
 		check.Ratio = geometricMean(n.New) / geometricMean(n.Base)
 		check.Reason = fmt.Sprintf("%s, of %s of A and %s of B: a single run does not show how much it varies from run to run.",
-			signedChange(float64(check.Ratio)), counted(len(n.Base), "run"), counted(len(n.New), "run"))
+			signedChange(float64(check.Ratio)), textio.Plural(len(n.Base), "run"), textio.Plural(len(n.New), "run"))
 		return check
 	}
 	low, high := r.Interval(confidence)

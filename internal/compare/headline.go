@@ -9,6 +9,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/report/draw"
 	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/textio"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
@@ -31,24 +32,24 @@ func (s *Sets) headline(c *Comparison) string {
 	var text string
 	switch {
 	case len(different) > 0:
-		text = fmt.Sprintf("B is different from A in %d of %s: %s", len(different), counted(len(s.Numbers), "number"), named(different))
+		text = fmt.Sprintf("B is different from A in %d of %s: %s", len(different), textio.Plural(len(s.Numbers), "number"), named(different))
 	case len(same) > 0:
 		best := slices.MinFunc(same, func(a, b *Number) int { return cmp.Compare(a.Detectable, b.Detectable) })
 		worst := slices.MaxFunc(same, func(a, b *Number) int { return cmp.Compare(a.Detectable, b.Detectable) })
-		text = fmt.Sprintf("No difference seen between A and B in %s; would have seen %s of %s", counted(len(same), "number"),
+		text = fmt.Sprintf("No difference seen between A and B in %s; would have seen %s of %s", textio.Plural(len(same), "number"),
 			unit.FormatPercent(float64(best.Detectable)), best.Label())
 		if worst != best {
 			text += fmt.Sprintf(", and %s of %s", unit.FormatPercent(float64(worst.Detectable)), worst.Label())
 		}
 		text += "."
 		if len(few) > 0 {
-			text += fmt.Sprintf(" The runs are too few for %s.", counted(len(few), "other number"))
+			text += fmt.Sprintf(" The runs are too few for %s.", textio.Plural(len(few), "other number"))
 		}
 	case len(few) > 0 && s.Tested == 0:
 		return fmt.Sprintf("Too few runs: %s of A and %s of B; chance cannot be distinguished from change. Repeat each at least three times.",
-			counted(s.Base, "run"), counted(len(c.Runs)-s.Base, "run"))
+			textio.Plural(s.Base, "run"), textio.Plural(len(c.Runs)-s.Base, "run"))
 	case len(few) > 0:
-		text = fmt.Sprintf("Too few runs for what they vary: in %s even a change to the double or the half may go unseen.", counted(len(few), "number"))
+		text = fmt.Sprintf("Too few runs for what they vary: in %s even a change to the double or the half may go unseen.", textio.Plural(len(few), "number"))
 	default:
 		return "Undecided: A and B have no number in common that can be compared."
 	}
@@ -153,13 +154,6 @@ func invalidRuns(runs []Run) string {
 		return fmt.Sprintf("run %s is INVALID: %s", names[0], reason)
 	}
 	return fmt.Sprintf("runs %s are INVALID: %s", draw.JoinAnd(names), reason)
-}
-
-func counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // factorWarnings tells of factors that differ within a set, whose runs are not repetitions then, and of more than one that differs

@@ -14,6 +14,7 @@ import (
 	"github.com/braggdev/bragg/internal/report/draw"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/stat"
+	"github.com/braggdev/bragg/internal/textio"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
@@ -122,7 +123,7 @@ func (t *Trend) comparable(runs []*document.Run) []*document.Run {
 		}
 	}
 	for _, reason := range slices.Sorted(maps.Keys(dropped)) {
-		t.LeftOut = append(t.LeftOut, fmt.Sprintf("%s left out: they %s.", counted(dropped[reason], "run"), reason))
+		t.LeftOut = append(t.LeftOut, fmt.Sprintf("%s left out: they %s.", textio.Plural(dropped[reason], "run"), reason))
 	}
 	return kept
 }
@@ -141,7 +142,7 @@ func (t *Trend) fill(n *Number, documents []*document.Document) {
 		t.Points = append(t.Points, Point{Run: documents[i].Run, Label: documents[i].Label, Created: documents[i].Created, Value: v})
 	}
 	if missing > 0 {
-		t.LeftOut = append(t.LeftOut, fmt.Sprintf("%s left out: they do not have the number.", counted(missing, "run")))
+		t.LeftOut = append(t.LeftOut, fmt.Sprintf("%s left out: they do not have the number.", textio.Plural(missing, "run")))
 	}
 	bounds := append(append([]int{0}, stat.Changes(values)...), len(values))
 	for i := range len(bounds) - 1 {

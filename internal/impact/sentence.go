@@ -8,6 +8,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/analysis"
 	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/textio"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
@@ -45,13 +46,13 @@ func Title(i *result.Impact) string {
 	case result.ImpactNodeOn:
 		title = "Power-on of " + subjects
 	case result.ImpactMigrate:
-		title = "Migration of " + count(i.VMs)
+		title = "Migration of " + textio.Plural(i.VMs, "VM")
 	case result.ImpactSnapshot:
-		title = "Snapshot of " + count(i.VMs)
+		title = "Snapshot of " + textio.Plural(i.VMs, "VM")
 	case result.ImpactClone:
-		title = "Cloning of " + count(i.VMs)
+		title = "Cloning of " + textio.Plural(i.VMs, "VM")
 	case result.ImpactPowerOn:
-		title = "Power-on of " + count(i.VMs)
+		title = "Power-on of " + textio.Plural(i.VMs, "VM")
 	case result.ImpactNeighbour:
 		title = "Neighbour " + i.Event
 	case result.ImpactAgentLost:
@@ -68,13 +69,6 @@ func Title(i *result.Impact) string {
 		title += " (simulated)"
 	}
 	return title
-}
-
-func count(vms int) string {
-	if vms == 1 {
-		return "1 VM"
-	}
-	return fmt.Sprintf("%d VMs", vms)
 }
 
 // few lists up to three names, or says of how many things they are.
@@ -148,9 +142,9 @@ func takenAway(i *result.Impact, l *result.ImpactLoad, name string) string {
 	case i.Kind == result.ImpactAgentLost:
 		where = "without connection"
 	}
-	text := fmt.Sprintf("%s %s", count(s.Count), where)
+	text := fmt.Sprintf("%s %s", textio.Plural(s.Count, "VM"), where)
 	if l.LivedOn == nil {
-		text = fmt.Sprintf("all %s of %s", count(s.Count), name)
+		text = fmt.Sprintf("all %s of %s", textio.Plural(s.Count, "VM"), name)
 		if s.Count == 1 {
 			text = "the only VM of " + name
 		}
@@ -198,7 +192,7 @@ func join(text string, s *result.ImpactScore) string {
 	stall := &s.Stall
 	switch {
 	case stall.Open && s.Vanished > 0:
-		text += fmt.Sprintf(", %s did nothing for %s, to the end", count(s.Vanished), span(stall.Nanos))
+		text += fmt.Sprintf(", %s did nothing for %s, to the end", textio.Plural(s.Vanished, "VM"), span(stall.Nanos))
 	case stall.Nanos < analysis.HungNanos || stall.Nanos < 2*stall.BaselineNanos:
 	case stall.AtLeastNanos > 0:
 		text += ", longest stall " + span(stall.Nanos)

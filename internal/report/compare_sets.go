@@ -9,6 +9,7 @@ import (
 	"github.com/braggdev/bragg/internal/report/document"
 	"github.com/braggdev/bragg/internal/report/draw"
 	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/textio"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
@@ -22,14 +23,7 @@ func setsTitle(c *compare.Comparison) string {
 	if c.Sets == nil {
 		return fmt.Sprintf("Comparison of %d runs", len(c.Runs))
 	}
-	return fmt.Sprintf("Comparison of set A (%s) and set B (%s)", counted(c.Sets.Base, "run"), counted(len(c.Runs)-c.Sets.Base, "run"))
-}
-
-func counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	return fmt.Sprintf("Comparison of set A (%s) and set B (%s)", textio.Plural(c.Sets.Base, "run"), textio.Plural(len(c.Runs)-c.Sets.Base, "run"))
 }
 
 // setsTable has a row for each number of two sets.
@@ -102,7 +96,7 @@ func setValues(values []string) string {
 		return order[0]
 	}
 	for i, v := range order {
-		order[i] = fmt.Sprintf("%s (%s)", v, counted(count[v], "run"))
+		order[i] = fmt.Sprintf("%s (%s)", v, textio.Plural(count[v], "run"))
 	}
 	return draw.JoinAnd(order)
 }

@@ -52,7 +52,7 @@ func blockLength(points []float64) (length int, longRun float64) {
 
 // autocovariance returns the covariances of points at the lags 0 to lags, divided by the number of points.
 func autocovariance(points []float64, lags int) []float64 {
-	mean := meanOf(points)
+	mean := Mean(points)
 	var list []float64
 	for lag := 0; lag <= lags; lag++ {
 		sum := 0.0
@@ -64,7 +64,8 @@ func autocovariance(points []float64, lags int) []float64 {
 	return list
 }
 
-func meanOf(points []float64) float64 {
+// Mean is the arithmetic mean, NaN without values.
+func Mean(points []float64) float64 {
 	sum := 0.0
 	for _, v := range points {
 		sum += v
@@ -83,7 +84,7 @@ func BootstrapError(points []float64) (standardError, df float64) {
 	}
 	length, longRun := blockLength(points)
 	blocks := float64(n / length)
-	mean, squares, fourths, sum := meanOf(points), 0.0, 0.0, 0.0
+	mean, squares, fourths, sum := Mean(points), 0.0, 0.0, 0.0
 	for i := range length {
 		sum += points[i]
 	}

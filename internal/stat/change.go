@@ -54,7 +54,7 @@ func changes(logs []float64, offset int, random *rand.Rand) []int {
 // largestStep returns where the sum of squares between the two sides is largest, and that sum.
 func largestStep(values []float64) (at int, largest float64) {
 	n, total := float64(len(values)), 0.0
-	mean := meanOf(values)
+	mean := Mean(values)
 	for i := range len(values) - changeSideMin {
 		total += values[i] - mean
 		before := float64(i + 1)

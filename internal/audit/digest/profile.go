@@ -3,6 +3,8 @@ package digest
 import (
 	"math"
 	"slices"
+
+	"github.com/braggdev/bragg/internal/stat"
 )
 
 const (
@@ -154,7 +156,7 @@ func Swing(values []float64) float64 {
 		var means []float64
 		var within, count float64
 		for block := range slices.Chunk(values[:len(values)/length*length], length) {
-			mean := Mean(block)
+			mean := stat.Mean(block)
 			means = append(means, mean)
 			for _, v := range block {
 				within += (v - mean) * (v - mean)
@@ -166,16 +168,7 @@ func Swing(values []float64) float64 {
 		if apart <= swingSure*math.Sqrt(within/count/float64(length)) {
 			continue
 		}
-		worst = max(worst, apart/Mean(values))
+		worst = max(worst, apart/stat.Mean(values))
 	}
 	return worst
-}
-
-// Mean is the arithmetic mean.
-func Mean(values []float64) float64 {
-	sum := 0.0
-	for _, v := range values {
-		sum += v
-	}
-	return sum / float64(len(values))
 }
