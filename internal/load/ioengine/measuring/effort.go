@@ -7,18 +7,25 @@ import (
 	"github.com/braggdev/bragg/internal/load/ioengine/thread"
 )
 
-// effort returns how hard the threads of all workers had it since it was called last, in an interval of some length.
-func (t *collector) effort(length int64) interval.Effort {
-	var e interval.Effort
+// effort returns how hard the threads of all workers had it in an interval of some length. What came together since it was called
+// last may be more than that: a collector that was itself kept from the CPU closes several intervals at once, and late is how long
+// this one has been over. The rest is then that of the next ones.
+func (t *collector) effort(length, late int64) interval.Effort {
+	e := t.rest
 	for _, w := range t.sources {
 		busiest, waited := w.Lap()
 		e.Join(interval.Effort{BusiestNanos: busiest, WaitedNanos: waited})
 	}
 	now := thread.WithheldNow()
-	e.StolenNanos, e.ThrottledNanos = now.From(t.withheld, e.BusiestNanos, runtime.NumCPU())
+	stolen, throttled := now.From(t.withheld, e.BusiestNanos, runtime.NumCPU())
+	e.Join(interval.Effort{StolenNanos: stolen, ThrottledNanos: throttled})
 	t.withheld = now
-	// A wait is counted when it ends, so that it may be longer than the interval in which it does.
-	e.BusiestNanos, e.WaitedNanos = min(e.BusiestNanos, length), min(e.WaitedNanos, length)
-	e.StolenNanos, e.ThrottledNanos = min(e.StolenNanos, length), min(e.ThrottledNanos, length)
+	// A wait is counted when it ends, so that it may be longer than the interval in which it does: what is left of it lies before.
+	all := [...]struct{ of, rest *int64 }{{&e.BusiestNanos, &t.rest.BusiestNanos}, {&e.WaitedNanos, &t.rest.WaitedNanos},
+		{&e.StolenNanos, &t.rest.StolenNanos}, {&e.ThrottledNanos, &t.rest.ThrottledNanos}}
+	for _, v := range all {
+		*v.rest = max(0, min(*v.of-length, late))
+		*v.of = min(*v.of, length)
+	}
 	return e
 }

@@ -13,6 +13,7 @@ import (
 type scripted struct {
 	Tally
 	completions []int64
+	lap         [2]int64 // busiest and waited until the next lap
 }
 
 func (s *scripted) Take(boundary int64) []Period {
@@ -37,8 +38,13 @@ func (s *scripted) close() {
 	s.PeriodEnd += 1e9
 }
 
-func (s *scripted) CPUNanos() int64              { return 0 }
-func (s *scripted) Lap() (busiest, waited int64) { return 0, 0 }
+func (s *scripted) CPUNanos() int64 { return 0 }
+
+func (s *scripted) Lap() (busiest, waited int64) {
+	busiest, waited = s.lap[0], s.lap[1]
+	s.lap = [2]int64{}
+	return busiest, waited
+}
 
 // TestGapsJoinOverIntervalsAndWorkers: the stretches without a completion of any worker are those of the intervals, joined
 // where an interval ends.

@@ -30,6 +30,8 @@ type collector struct {
 	clock    *Clock
 	length   int64
 	passed   int64 // the last boundary
+	ticked   int64 // when the collector last looked at the clock
+	rest     interval.Effort
 	boundary int64 // end of the running period
 	splits   *Splits
 	expected int64 // end of the load, 0: not known
@@ -125,6 +127,7 @@ func (t *collector) take(sources []Source, sink load.Sink) {
 
 // tick notes a stall and closes the periods that are over at now.
 func (t *collector) tick(now int64) {
+	t.ticked = now
 	if late := now - t.lastTick - tickNanos; late > stallNanosMin {
 		t.stalls = append(t.stalls, stall{from: now - late, to: now})
 	}
@@ -237,7 +240,7 @@ func (t *collector) close(end int64) {
 		s := &t.silences[i]
 		s.gaps, s.until = s.gaps[:0], max(s.until, end)
 	}
-	t.now.Effort = t.effort(t.now.LengthNanos)
+	t.now.Effort = t.effort(t.now.LengthNanos, t.ticked-end)
 	t.now.CPUNanos = max(0, cpu-t.cpu)
 	t.cpu = max(t.cpu, cpu)
 }
