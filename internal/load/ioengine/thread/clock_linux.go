@@ -31,7 +31,7 @@ func ID() int { return unix.Gettid() }
 func (c *Clock) Lap() (cpu, waited int64) {
 	now := c.Nanos()
 	cpu, c.lapped = now-c.lapped, now
-	return cpu, c.queue.lap()
+	return cpu, c.queue.lap(cpu == 0)
 }
 
 func (c *Clock) read() int64 {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"strconv"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -11,9 +12,12 @@ import (
 // runQueue reads how long the thread that opened it was ready to run and waited for a CPU.
 type runQueue struct {
 	file   *os.File // schedstat of the thread; nil where there is none, or once it was closed
+	id     int      // of the thread
 	last   int64
-	waited int64 // not yet told when the worker left the thread
-	away   bool  // between Leave and Arrive: what the thread waits for is not the worker's
+	still  unfinishedWait
+	lapped time.Time // when the former lap ended
+	waited int64     // not yet told when the worker left the thread
+	away   bool      // between Leave and Arrive: what the thread waits for is not the worker's
 }
 
 // openRunQueue is called on the thread itself.
@@ -22,7 +26,7 @@ func openRunQueue() runQueue {
 	if err != nil {
 		return runQueue{} // a kernel without it, or no descriptor left: waits are not known
 	}
-	q := runQueue{file: f}
+	q := runQueue{file: f, id: unix.Gettid(), lapped: time.Now()}
 	q.last = q.read()
 	return q
 }
@@ -62,7 +66,7 @@ func numberAt(line []byte, index int, otherwise int64) int64 {
 // leave and arrive are those of Clock.
 func (q *runQueue) leave() {
 	if !q.away {
-		q.waited, q.away = q.lap(), true
+		q.waited, q.away = q.lap(false), true
 	}
 }
 
@@ -72,17 +76,45 @@ func (q *runQueue) arrive(moved bool) {
 		q.close()
 		*q = openRunQueue()
 	}
-	q.last, q.waited, q.away = q.read(), waited, false
+	q.last, q.waited, q.away, q.lapped = q.read(), waited, false, time.Now()
 }
 
-func (q *runQueue) lap() int64 {
-	now := q.last
+// lap returns the wait since the former lap. idle says that the thread used no CPU time meanwhile: if it is ready to run, it waits
+// still.
+func (q *runQueue) lap(idle bool) int64 {
+	now, at := q.last, time.Now()
 	if !q.away {
 		now = q.read()
 	}
-	waited := q.waited + now - q.last
-	q.last, q.waited = now, 0
-	return max(0, waited)
+	counted := max(0, q.waited+now-q.last)
+	waiting := idle && counted == 0 && !q.away && q.ready()
+	waited := q.still.lap(counted, at.Sub(q.lapped).Nanoseconds(), waiting)
+	q.last, q.waited, q.lapped = now, 0, at
+	return waited
+}
+
+// ready reports whether the thread is on a run queue: field 3 of its stat (proc_pid_stat(5)).
+func (q *runQueue) ready() bool {
+	text, err := os.ReadFile("/proc/self/task/" + strconv.Itoa(q.id) + "/stat")
+	if err != nil {
+		return false
+	}
+	end := bytes.LastIndexByte(text, ')') // of the name, which may contain anything
+	return end >= 0 && bytes.HasPrefix(text[end+1:], []byte(" R"))
+}
+
+// unfinishedWait is what was told of a wait that the kernel has not counted yet: it counts one when it ends.
+type unfinishedWait struct{ told int64 }
+
+// lap returns the wait in a lap of some length, of which the kernel counted some; waiting says that a wait lasts over all of it.
+func (u *unfinishedWait) lap(counted, length int64, waiting bool) int64 {
+	if waiting {
+		u.told += length
+		return length
+	}
+	known := min(u.told, counted)
+	u.told = 0
+	return counted - known
 }
 
 func (q *runQueue) close() {
