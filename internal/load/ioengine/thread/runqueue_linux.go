@@ -103,17 +103,17 @@ func (q *runQueue) ready() bool {
 	return end >= 0 && bytes.HasPrefix(text[end+1:], []byte(" R"))
 }
 
-// unfinishedWait is what was told of a wait that the kernel has not counted yet: it counts one when it ends.
-type unfinishedWait struct{ told int64 }
+// unfinishedWait is the reported part of a wait that the kernel has not counted yet: it counts one when it ends.
+type unfinishedWait struct{ reported int64 }
 
 // lap returns the wait in a lap of some length, of which the kernel counted some; waiting says that a wait lasts over all of it.
 func (u *unfinishedWait) lap(counted, length int64, waiting bool) int64 {
 	if waiting {
-		u.told += length
+		u.reported += length
 		return length
 	}
-	known := min(u.told, counted)
-	u.told = 0
+	known := min(u.reported, counted)
+	u.reported = 0
 	return counted - known
 }
 

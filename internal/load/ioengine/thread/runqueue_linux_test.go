@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestUnfinishedWait: a wait is told lap by lap while it lasts, and not once more when the kernel counts it.
+// TestUnfinishedWait: a wait is reported lap by lap while it lasts, and not once more when the kernel counts it.
 func TestUnfinishedWait(t *testing.T) {
 	var u unfinishedWait
 	for i, lap := range []struct {
