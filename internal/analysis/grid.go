@@ -69,6 +69,8 @@ type Track struct {
 	brief    map[int]int64
 	// cut are the cells in which an interval crosses the border of the extent.
 	cut map[int]bool
+	// long are intervals that are drawn as one piece.
+	long []part
 }
 
 // coveredMin is how many seconds of a cell must be covered for it to have a rate.
@@ -178,6 +180,9 @@ func (g *Grid) flush(t *Track) {
 	}
 	p := t.pending
 	t.pending = nil
+	if p.to-p.from >= int64(pieceMin) {
+		t.long = append(t.long, *p)
+	}
 	cell := int64(CellLength)
 	length := float64(max(p.to-p.from, 1))
 	for c := g.cellAt(p.from); c <= g.cellAt(p.to-1); c++ {

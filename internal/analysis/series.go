@@ -38,6 +38,7 @@ type Line struct {
 	Cut []bool
 	// Cumulative: values count from the beginning of the line, so a combination keeps the last one of a line that has ended.
 	Cumulative bool
+	pieces     []piece
 }
 
 // Span is a half-open range of cells. A span too short to contain the midpoint of a cell is the cell around it, and At is the
@@ -109,6 +110,7 @@ func (g *Grid) VMLine(name string, tracks []*Track, q Quantity, in Span) Line {
 		}
 	}
 	l.momentsOf(tracks)
+	l.piecesOf(tracks, q, g.OriginNanos)
 	for i, cut := range l.Cut {
 		if cut {
 			l.Values[i] = nan
@@ -252,6 +254,7 @@ func Combine(lines []Line, how string) Line {
 			}
 		}
 	}
+	out.pieces = combinePieces(lines, how)
 	for i := range out.Values {
 		if slices.ContainsFunc(lines, func(l Line) bool { return l.Cut != nil && l.Cut[i] }) {
 			out.Values[i] = nan

@@ -4,15 +4,15 @@ import (
 	"github.com/braggdev/bragg/internal/finding"
 )
 
-// stretchedFactor is how much longer than the others an interval may be before a chart smears what happened in it.
+// stretchedFactor is how much longer than the others an interval may be before it is worth a note.
 const stretchedFactor = 1.5
 
 var stretchedIntervals = Rule{
 	Code:    "stretched-intervals",
 	Summary: "some intervals are much longer than the others",
 	Doc: "A generator delivers its counters once per interval. This one delivered some of them late, so that the next interval " +
-		"covers more time: a stop of 2 s in it is drawn as a low rate, and no chart resolves less than its length. Percentiles " +
-		"over the whole run are not affected.",
+		"covers more time. Charts draw it as one piece of its length with one value: whether I/O stopped within it is not known, " +
+		"and none of its seconds counts as one at zero. Percentiles over the whole run are not affected.",
 	Example: `Intervals of OLTP last up to 2.1 s (1 s on average, on OLTP-0001): charts do not resolve less.`,
 	Check:   checkStretchedIntervals,
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/braggdev/bragg/internal/analysis"
 	"github.com/braggdev/bragg/internal/interval"
@@ -72,7 +73,7 @@ func (ev *evaluator) latencyResult(ctx context.Context, r *shown, e *sheet, load
 	loops := loopsOf(r.Result, &e.Evaluated, loads)
 	correct := !slices.ContainsFunc(loops, func(l interval.Loop) bool { return l != interval.LoopClosed && l != interval.LoopOpen })
 	e.Source += loopText(loops)
-	names := l.VMs()
+	names, single := l.VMs(), len(service) == 1
 	if !l.PerVM {
 		service = []analysis.Line{analysis.Combine(service, r.Aggregate)}
 		response = []analysis.Line{analysis.Combine(response, r.Aggregate)}
@@ -86,7 +87,8 @@ func (ev *evaluator) latencyResult(ctx context.Context, r *shown, e *sheet, load
 		for _, line := range lines {
 			points := r.grid.Points(line, step, q)
 			e.addIntervalStats(line.Name, kind, points)
-			e.addLine(result.Series{Name: line.Name, Kind: kind, Statistic: "mean", Points: points}, len(service)+len(response))
+			drawn, pieces := r.grid.Pieced(points, line, step)
+			e.addLine(result.Series{Name: line.Name, Kind: kind, Statistic: "mean", Points: drawn, Pieces: pieces}, len(service)+len(response))
 		}
 	}
 	draw(service, "service", analysis.Service)
@@ -96,13 +98,23 @@ func (ev *evaluator) latencyResult(ctx context.Context, r *shown, e *sheet, load
 	if !l.PerVM {
 		e.addBounds(l)
 		s, p := l.P99Line()
-		if anyValue(s) {
-			e.addLine(result.Series{Name: names[0], Kind: "service", Statistic: "p99", Points: s}, 1)
-		}
-		if open && anyValue(p) {
-			e.addLine(result.Series{Name: names[0], Kind: "response", Statistic: "p99", Points: p}, 1)
+		e.addP99(r, service[0], single, "service", s)
+		if open {
+			e.addP99(r, response[0], single, "response", p)
 		}
 	}
+}
+
+// addP99 adds the line of percentiles of all VMs together.
+func (e *sheet) addP99(r *shown, l analysis.Line, single bool, kind string, points result.Points) {
+	if !anyValue(points) {
+		return
+	}
+	s := result.Series{Name: l.Name, Kind: kind, Statistic: "p99", Points: points}
+	if single { // percentiles of several VMs cannot be joined
+		s.Points, s.Pieces = r.grid.Pieced(points, l.Outline(), time.Duration(r.latency.BinNanos))
+	}
+	e.addLine(s, 1)
 }
 
 func anyValue(points result.Points) bool {

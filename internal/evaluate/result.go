@@ -128,6 +128,6 @@ func (ev *evaluator) trafficResult(ctx context.Context, r *shown, e *sheet) {
 	}
 	step := ev.stepOf(r.Result, e.window())
 	for _, l := range lines {
-		e.addSeries(result.Series{Name: l.Name, Points: r.grid.Points(l, step, q)}, len(lines))
+		e.addGridLine(r.grid, l, step, len(lines))
 	}
 }

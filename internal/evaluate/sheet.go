@@ -2,6 +2,7 @@ package evaluate
 
 import (
 	"math"
+	"time"
 
 	"github.com/braggdev/bragg/internal/analysis"
 	"github.com/braggdev/bragg/internal/result"
@@ -29,6 +30,19 @@ func (e *sheet) window() result.Window {
 
 // addSeries computes the statistics of a series from all its points and then thins it out for drawing.
 func (e *sheet) addSeries(s result.Series, series int) {
+	e.addPointStats(s, series)
+	e.addLine(s, series)
+}
+
+// addGridLine is addSeries for a line of the grid, whose long intervals are drawn as one piece each.
+func (e *sheet) addGridLine(g *analysis.Grid, l analysis.Line, step time.Duration, series int) {
+	s := result.Series{Name: l.Name, Points: g.Points(l, step, analysis.Quantity(e.Type))}
+	e.addPointStats(s, series)
+	s.Points, s.Pieces = g.Pieced(s.Points, l, step)
+	e.addLine(s, series)
+}
+
+func (e *sheet) addPointStats(s result.Series, series int) {
 	e.addStats(s.Name, s.Kind, halfOf(s.Points), func(from, to int64) result.Stats {
 		stats := analysis.PointStats(s.Points, from, to)
 		if series == 1 && e.Type != "active" {
@@ -36,19 +50,22 @@ func (e *sheet) addSeries(s result.Series, series int) {
 		}
 		return stats
 	})
-	e.addLine(s, series)
 }
 
 // addLine adds a series whose statistics come from elsewhere.
 func (e *sheet) addLine(s result.Series, series int) {
 	limit := min(max(pointsAll/max(series, 1), pointsMin), pointsMax)
 	if n := len(s.Points); n > limit {
-		s.ReducedFrom = n
+		s.ReducedFrom, s.Pieces = n, nil
 		s.Points = analysis.Reduce(s.Points, limit)
 	}
 	for i := range s.Points {
 		s.Points[i].Value = round(s.Points[i].Value)
 		s.Points[i].Seconds = math.Round(s.Points[i].Seconds*1000) / 1000
+	}
+	for i := range s.Pieces {
+		p := &s.Pieces[i]
+		p.FromSeconds, p.ToSeconds = math.Round(p.FromSeconds*1000)/1000, math.Round(p.ToSeconds*1000)/1000
 	}
 	e.Series = append(e.Series, s)
 }

@@ -72,6 +72,7 @@ func (s *Store) AppendInterval(iv *interval.Interval) error {
 	if start > l.lastT && l.lastT > 0 {
 		m.holdAt(start)
 	}
+	m.spread(iv)
 	for d := range iv.Directions {
 		m.operation(l.engine.Operation(d), &iv.Directions[d])
 	}
@@ -186,6 +187,33 @@ func (m *moment) holdAt(t int64) {
 	}
 	for _, h := range m.load.times {
 		m.histogram(h, t)
+	}
+}
+
+// spreadStep is the distance of the values that a long interval gets; spreadMax bounds their number.
+const (
+	spreadStep = 1000 // milliseconds
+	spreadMax  = 600
+)
+
+// spread adds values within an interval that lasts longer than a second and a half, on a straight line: what happened in it is not
+// known, so its rate is the same everywhere in it, and not that of the interval before.
+func (m *moment) spread(iv *interval.Interval) {
+	steps := (m.end - m.start + spreadStep/2) / spreadStep
+	if steps < 2 || steps > spreadMax || m.load.lastT == 0 {
+		return
+	}
+	for i := int64(1); i < steps; i++ {
+		share := float64(i) / float64(steps)
+		for d := range iv.Directions {
+			name, t := m.load.engine.Operation(d), &iv.Directions[d]
+			for key, by := range map[counterKey]uint64{{name: Operations, operation: name}: t.Operations, {name: Bytes, operation: name}: t.Bytes} {
+				if c := m.load.counters[key]; c != nil {
+					at := m.start + int64(share*float64(m.end-m.start))
+					m.store.put(value{ref: &c.ref, labels: c.labels, millis: at, number: c.value + share*float64(by)})
+				}
+			}
+		}
 	}
 }
 

@@ -170,6 +170,23 @@ func TestLateIntervalsAreTaken(t *testing.T) {
 	}
 }
 
+// TestLongIntervalHasOneRate: within an interval that was reported late, the rate is its own and not that of the interval before.
+func TestLongIntervalHasOneRate(t *testing.T) {
+	s := openStore(t)
+	fill(t, s, 10)
+	long := anInterval(0, 10)
+	long.LengthNanos = 3e9
+	if err := s.AppendInterval(long); err != nil {
+		t.Fatal(err)
+	}
+	for at := int64(11); at <= 13; at++ {
+		got := one(t, s, `irate(bragg_operations_total{vm="g-0001"}[2s])`, at*1e9)
+		if want := float64(operations(0, 10)) / 3; math.Abs(got-want) > 1e-6 {
+			t.Errorf("at %d s: %v operations/s, want %v", at, got, want)
+		}
+	}
+}
+
 func TestShortIntervalsAndErrors(t *testing.T) {
 	s := openStore(t)
 	for i := range 5 { // all within one millisecond, as a last interval may be

@@ -81,6 +81,15 @@ type Series struct {
 	// ReducedFrom is the number of points before they were thinned out for drawing, 0 if none were removed. The smallest and the
 	// largest value of each stretch were kept, so no peak is lost; Stats come from all points.
 	ReducedFrom int `json:"reduced_from,omitempty"`
+	// Pieces are the stretches of Points that are one measurement each, because the generator reported late: from a point to the next
+	// one, of equal value, with none between them.
+	Pieces []Piece `json:"pieces,omitempty"`
+}
+
+// Piece is a stretch of the run's axis for which one value was measured.
+type Piece struct {
+	FromSeconds float64 `json:"from_s"`
+	ToSeconds   float64 `json:"to_s"`
 }
 
 // Points are the points of a Series in rising order of time. Value NaN is a gap and becomes null in JSON.

@@ -47,15 +47,16 @@ type chartAxis struct {
 }
 
 type ChartLine struct {
-	Name      string      `json:"name"`
-	Color     int         `json:"color"`
-	Dash      int         `json:"dash,omitempty"` // 0 solid, 1 dashed, 2 dotted, 3 dashed and dotted
-	Kind      string      `json:"kind,omitempty"` // "service", "response"
-	Order     int         `json:"order"`          // in the legend
-	Statistic string      `json:"statistic,omitempty"`
-	Band      string      `json:"band,omitempty"` // "min", "median", "max" of an interval, in this order
-	Dots      bool        `json:"dots,omitempty"` // points without a line
-	Y         numbersJSON `json:"y"`
+	Name      string       `json:"name"`
+	Color     int          `json:"color"`
+	Dash      int          `json:"dash,omitempty"` // 0 solid, 1 dashed, 2 dotted, 3 dashed and dotted
+	Kind      string       `json:"kind,omitempty"` // "service", "response"
+	Order     int          `json:"order"`          // in the legend
+	Statistic string       `json:"statistic,omitempty"`
+	Band      string       `json:"band,omitempty"`   // "min", "median", "max" of an interval, in this order
+	Dots      bool         `json:"dots,omitempty"`   // points without a line
+	Pieces    [][2]float64 `json:"pieces,omitempty"` // stretches of one value each, from and to
+	Y         numbersJSON  `json:"y"`
 }
 
 // numbersJSON are numbers written short: five significant digits, null for NaN.

@@ -198,9 +198,17 @@ func plottedLines(series []result.Series) (lines []Plotted, reduced bool) {
 		}
 		reduced = reduced || s.ReducedFrom > 0
 		lines = append(lines, Plotted{Points: s.Points, ChartLine: ChartLine{Name: document.LineLabel(s), Color: colors[key],
-			Dash: dash, Order: i, Kind: s.Kind, Statistic: s.Statistic}})
+			Dash: dash, Order: i, Kind: s.Kind, Statistic: s.Statistic, Pieces: piecesOf(s)}})
 	}
 	return lines, reduced
+}
+
+func piecesOf(s *result.Series) [][2]float64 {
+	var list [][2]float64
+	for _, p := range s.Pieces {
+		list = append(list, [2]float64{p.FromSeconds, p.ToSeconds})
+	}
+	return list
 }
 
 // spreadMin is the number of VMs from which they are drawn as a band of lowest, median and highest; single VMs are shown on

@@ -246,7 +246,7 @@ bragg.Chart = class {
     for (const r of shown) {
       const row = document.createElement('div');
       row.append(bragg.element('span', '', r.line.name), bragg.element('span', '', bragg.quantity(r.value, this.chart.unit) +
-        (this.chart.full ? ` · ${bragg.quantity(r.value / this.chart.full * 100, '%')}` : '') + (r.own === at ? '' : ` at ${bragg.place(this.chart, r.own)}`)));
+        (this.chart.full ? ` · ${bragg.quantity(r.value / this.chart.full * 100, '%')}` : '') + bragg.pieceText(this.chart, r.line, r.own) + (r.own === at ? '' : ` at ${bragg.place(this.chart, r.own)}`)));
       row.firstChild.style.color = bragg.color('--c' + r.line.color);
       parts.push(row);
     }
@@ -277,6 +277,12 @@ bragg.Chart = class {
     }
     e.preventDefault();
   }
+};
+
+// pieceText says over how long a value was measured that belongs to no single second.
+bragg.pieceText = function (chart, line, at) {
+  const piece = (line.pieces || []).find(p => at >= p[0] - 1e-3 && at <= p[1] + 1e-3);
+  return piece ? ` · one interval of ${bragg.quantity((piece[1] - piece[0]) * 1e9, 'ns')}` : '';
 };
 
 bragg.element = function (tag, className, text) {
