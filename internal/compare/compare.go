@@ -6,8 +6,10 @@
 //
 //	compare.go, align.go    the Comparison: runs on one axis, results in pairs
 //	loads.go, largest.go    figures of workloads; the largest differences
+//	costs.go, scaling.go    what events cost; where throughput stops growing
 //	factors.go, findings.go what differs between runs besides their numbers; what the audit found in them
 //	numbers.go, sets.go     two sets of runs: the numbers, and whether each is different
+//	shift.go                numbers that may be 0, compared by difference
 //	headline.go             the sentence that answers
 //	gate.go, trend.go       conditions that fail a comparison; one number over time
 package compare
@@ -54,6 +56,8 @@ type Comparison struct {
 	Factors  []Factor     `json:"factors"`  // only those that differ
 	Results  []Result     `json:"results"`
 	Loads    []Load       `json:"workloads"`
+	Costs    []Cost       `json:"event_costs"` // of events that both sides have
+	Scaling  []Shift      `json:"scaling"`     // of the fits of runs that grow; empty if a side has none
 
 	Rehearsal *document.Document `json:"-"` // of a comparison of rehearsals: the first
 }
@@ -150,7 +154,8 @@ func Runs(runs []*document.Run, o Options) (*Comparison, error) {
 		return nil, err
 	}
 	c.Largest = largestDifferences(documents, c)
-	c.Headline = singleRuns
+	c.Costs, c.Scaling = comparedCosts(documents, 1), comparedScaling(documents, 1)
+	c.Headline = singleHeadline(c)
 	return c, nil
 }
 

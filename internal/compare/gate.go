@@ -14,16 +14,16 @@ import (
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-// Condition is a change of a number that fails a gate: "p99 > 10%", "iops < -5%".
+// Condition is a change of a number that fails a gate: "p99 > 10%", "iops < -5%", "recovery > 10 s".
 type Condition struct {
 	Text           string
-	metric         string // "iops", "bandwidth", "completion", or a statistic of latencies
-	result, window string // names; "" is any result, and the whole of it
+	metric         string // "iops", "bandwidth", "completion", a statistic of latencies, or a cost of events
+	result, window string // names; "" is any result, and the whole of it. Of a cost, the event and the workload
 	above          bool
-	limit          float64 // relative change
+	limit          float64 // relative change; of a cost, the difference in its unit
 }
 
-var conditionText = regexp.MustCompile(`^\s*([\w.]+)(?:\s+of\s+"([^"]+)")?(?:\s+in\s+"([^"]+)")?\s*([<>])\s*([-+]?[\d.]+)\s*%\s*$`)
+var conditionText = regexp.MustCompile(`^\s*([\w.]+)(?:\s+of\s+"([^"]+)")?(?:\s+in\s+"([^"]+)")?\s*([<>])\s*([-+]?[\d.]+)\s*([%a-zA-Zµ]*)\s*$`)
 
 // gateMetrics are the names in conditions, and what they are in results.
 var gateMetrics = map[string]struct{ resultType, metric string }{
@@ -41,15 +41,54 @@ func ParseCondition(text string) (Condition, error) {
 		return refuse("not of the form NUMBER > PERCENT", `for example 'p99 > 10%', 'iops < -5%', 'p99 of "Read Latency" in "after nodes.PowerOff" > 20%'`)
 	}
 	c := Condition{Text: strings.TrimSpace(text), metric: strings.ToLower(m[1]), result: m[2], window: m[3], above: m[4] == ">"}
-	if _, known := gateMetrics[c.metric]; !known {
-		return refuse("unknown number "+strconv.Quote(m[1]), "numbers are iops, bandwidth, completion, and mean, median, p95, p99, p99.9 of latency")
+	unitName, known := costUnit(c.metric)
+	if _, ofResults := gateMetrics[c.metric]; !ofResults && !known {
+		return refuse("unknown number "+strconv.Quote(m[1]), "numbers are iops, bandwidth, completion, and mean, median, p95, p99, p99.9 of latency; "+
+			"of events "+strings.Join(costNames(), ", "))
 	}
-	percent, err := strconv.ParseFloat(m[5], 64)
-	if err != nil || percent <= -100 {
+	limit, err := strconv.ParseFloat(m[5], 64)
+	switch {
+	case err != nil:
+		return refuse("invalid number "+strconv.Quote(m[5]), "for example 10")
+	case known:
+		factor, ok := costUnits[unitName][m[6]]
+		if !ok {
+			return refuse(fmt.Sprintf("no unit %q of %s", m[6], c.metric), "it is a difference in "+costUnitNames[unitName])
+		}
+		c.limit = limit * factor
+	case m[6] != "%":
+		return refuse("not of the form NUMBER > PERCENT", "a change of "+c.metric+" is in per cent of A, for example 10%")
+	case limit <= -100:
 		return refuse("invalid percentage "+strconv.Quote(m[5]), "a change in per cent of A, more than -100")
+	default:
+		c.limit = limit / 100
 	}
-	c.limit = percent / 100
 	return c, nil
+}
+
+// costUnits are the units of limits of costs, and what they are in the unit of the cost; costUnitNames names them in messages.
+var (
+	costUnits = map[string]map[string]float64{"ratio": {"%": 0.01, "pp": 0.01}, "operations": {"": 1, "k": 1e3, "M": 1e6, "G": 1e9},
+		"ns": {"us": 1e3, "µs": 1e3, "ms": 1e6, "s": second, "min": 60 * second, "h": 3600 * second}}
+	costUnitNames = map[string]string{"ratio": "percentage points, for example 5%", "operations": "operations, for example 10k",
+		"ns": "time, for example 10 s or 500 ms"}
+)
+
+func costUnit(name string) (unitName string, known bool) {
+	for _, f := range costFigures {
+		if f.name == name {
+			return f.unit, true
+		}
+	}
+	return "", false
+}
+
+func costNames() []string {
+	var names []string
+	for _, f := range costFigures {
+		names = append(names, f.name)
+	}
+	return names
 }
 
 // Outcome of a condition.
@@ -73,35 +112,45 @@ type GateCheck struct {
 	Condition string        `json:"condition"`
 	Number    string        `json:"number"` // with its window; "" if there is none
 	Ratio     result.Number `json:"ratio"`
-	Low       result.Number `json:"low"`
+	Low       result.Number `json:"low"` // of the ratio; of a cost, of the difference
 	High      result.Number `json:"high"`
-	Outcome   Outcome       `json:"outcome"`
-	Reason    string        `json:"reason"` // one sentence
+	// Difference is that of the cost of an event, in Unit; otherwise null and "".
+	Difference result.Number `json:"difference"`
+	Unit       string        `json:"unit"`
+	Outcome    Outcome       `json:"outcome"`
+	Reason     string        `json:"reason"` // one sentence
 }
 
 // Judge evaluates the conditions of a gate on two sets.
 func (c *Comparison) Judge(conditions []Condition) {
-	type pair struct {
-		condition *Condition
-		number    *Number
-	}
-	var pairs []pair
+	var checks []func(confidence float64) GateCheck
 	g := &Gate{Outcome: Passed, Checks: []GateCheck{}}
 	for i := range conditions {
-		before := len(pairs)
+		of, before := &conditions[i], len(checks)
 		for j := range c.Sets.measured {
-			if n := &c.Sets.measured[j]; !n.absent() && c.matches(&conditions[i], n) {
-				pairs = append(pairs, pair{&conditions[i], n})
+			if n := &c.Sets.measured[j]; !n.absent() && c.matches(of, n) {
+				checks = append(checks, func(confidence float64) GateCheck { return of.check(n, confidence) })
 			}
 		}
-		if len(pairs) == before {
-			g.Checks = append(g.Checks, GateCheck{Condition: conditions[i].Text, Ratio: unknown, Low: unknown, High: unknown, Outcome: Undecided,
-				Reason: "Neither A nor B has such a number."})
+		for _, cost := range c.judgedCosts() {
+			for j := range cost.Figures {
+				if s := &cost.Figures[j]; cost.matches(of, s) {
+					checks = append(checks, func(confidence float64) GateCheck { return of.checkCost(cost.Label(s), s, c.Sets.Base, confidence) })
+				}
+			}
+		}
+		if len(checks) == before {
+			check := newCheck(of, "")
+			check.Reason = "Neither A nor B has such a number."
+			if _, ofEvent := costUnit(of.metric); ofEvent {
+				check.Reason = "A and B have no such event in common."
+			}
+			g.Checks = append(g.Checks, check)
 		}
 	}
 	doubt := invalidRuns(c.Runs)
-	for _, p := range pairs {
-		check := p.condition.check(p.number, 1-stat.Level/float64(len(pairs)))
+	for _, decide := range checks {
+		check := decide(1 - stat.Level/float64(len(checks)))
 		if doubt != "" {
 			check.Outcome, check.Reason = Undecided, strings.ToUpper(doubt[:1])+doubt[1:]
 		}
@@ -117,8 +166,8 @@ func (c *Comparison) Judge(conditions []Condition) {
 
 // matches reports whether a condition is about a number.
 func (c *Comparison) matches(of *Condition, n *Number) bool {
-	want := gateMetrics[of.metric]
-	if n.Metric != want.metric || n.prefill || !strings.EqualFold(n.Window, of.window) ||
+	want, known := gateMetrics[of.metric]
+	if !known || n.Metric != want.metric || n.prefill || !strings.EqualFold(n.Window, of.window) ||
 		of.result != "" && !strings.EqualFold(of.result, n.Result) && !strings.EqualFold(of.result, n.Title) {
 		return false
 	}
@@ -131,8 +180,12 @@ func (c *Comparison) matches(of *Condition, n *Number) bool {
 
 var unknown = result.Number(math.NaN())
 
+func newCheck(of *Condition, number string) GateCheck {
+	return GateCheck{Condition: of.Text, Number: number, Ratio: unknown, Low: unknown, High: unknown, Difference: unknown, Outcome: Undecided}
+}
+
 func (of *Condition) check(n *Number, confidence float64) GateCheck {
-	check := GateCheck{Condition: of.Text, Number: n.Label() + n.when(), Ratio: unknown, Low: unknown, High: unknown, Outcome: Undecided}
+	check := newCheck(of, n.Label()+n.when())
 	if n.Series != "" && n.Series != "all" {
 		check.Number = n.Measure.Label() + n.when()
 	}
@@ -149,18 +202,50 @@ func (of *Condition) check(n *Number, confidence float64) GateCheck {
 	}
 	low, high := r.Interval(confidence)
 	check.Ratio, check.Low, check.High = result.Number(r.Value), result.Number(low), result.Number(high)
-	limit := 1 + of.limit
+	check.Reason = fmt.Sprintf("%s (%s to %s)", signedChange(r.Value), signedChange(low), signedChange(high))
+	check.decide(of, low, high, 1+of.limit)
+	return check
+}
+
+// decide compares an interval with the limit.
+func (check *GateCheck) decide(of *Condition, low, high, limit float64) {
 	switch {
 	case of.above && low > limit || !of.above && high < limit:
 		check.Outcome = Failed
 	case of.above && high <= limit || !of.above && low >= limit:
 		check.Outcome = Passed
-	}
-	check.Reason = fmt.Sprintf("%s (%s to %s)", signedChange(r.Value), signedChange(low), signedChange(high))
-	if check.Outcome == Undecided {
+	case math.IsInf(low, 0) || math.IsInf(high, 0):
+		check.Reason += ": a run has only a bound of this number"
+	default:
 		check.Reason += ": the limit is within the interval; more runs narrow it"
 	}
 	check.Reason += "."
+}
+
+// checkCost compares the difference of a cost with the limit.
+func (of *Condition) checkCost(label string, s *Shift, base int, confidence float64) GateCheck {
+	check := newCheck(of, label)
+	check.Unit = s.Unit
+	if reason := s.missing(base); reason != "" {
+		check.Reason = "It is not compared: " + reason + "."
+		return check
+	}
+	value, low, high, several := s.interval(base, confidence)
+	exact := s.bound() < 0
+	if !several {
+		if check.Reason = "A single run does not show how much it varies from run to run."; exact && len(s.Values) == 2 {
+			check.Difference = s.Differences[1]
+			check.Reason = fmt.Sprintf("%s, of one run of A and one of B: a single run does not show how much it varies from run to run.",
+				SignedAmount(s.Unit, check.Difference))
+		}
+		return check
+	}
+	check.Low, check.High, check.Reason = result.Number(low), result.Number(high), s.IntervalText(low, high)
+	if exact {
+		check.Difference = result.Number(value)
+		check.Reason = SignedAmount(s.Unit, check.Difference) + " (" + check.Reason + ")"
+	}
+	check.decide(of, low, high, of.limit)
 	return check
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/report/draw"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/textio"
@@ -15,6 +16,49 @@ import (
 
 // singleRuns is the headline of a comparison of single runs.
 const singleRuns = "Single runs: chance cannot be distinguished from change. Repeat each at least three times and compare the sets (--base, --new)."
+
+// singleHeadline answers for single runs: nothing, and even less if a run is INVALID.
+func singleHeadline(c *Comparison) string {
+	if doubt := invalidRuns(c.Runs); doubt != "" {
+		return "Undecided: " + doubt + " " + singleRuns
+	}
+	return singleRuns
+}
+
+// NoDifference is the sentence for single runs without a difference in Largest: that is an answer only if there are figures to compare,
+// and nothing makes them unknown.
+func (c *Comparison) NoDifference() string {
+	compared := 0
+	count := func(figures []Figure) {
+		for i := range figures {
+			for _, v := range figures[i].Differences[1:] {
+				if !math.IsNaN(float64(v)) {
+					compared++
+				}
+			}
+		}
+	}
+	for i := range c.Results {
+		for j := range c.Results[i].Rows {
+			count(c.Results[i].Rows[j].Figures)
+		}
+	}
+	for i := range c.Loads {
+		count(c.Loads[i].Figures)
+	}
+	if compared == 0 {
+		return "No figure can be compared: the runs have none in common that is known."
+	}
+	but := invalidRuns(c.Runs)
+	if at := slices.IndexFunc(c.Findings, func(f Finding) bool { return f.Severity == finding.Unknown }); but == "" && at >= 0 {
+		f := &c.Findings[at]
+		but = strings.ToLower(f.Of()[:1]) + f.Of()[1:] + ": " + f.Claim
+	}
+	if but != "" {
+		return "No known figure differs, which decides nothing: " + but
+	}
+	return "No figure differs."
+}
 
 // namedMax is the number of differences that a headline names.
 const namedMax = 3
@@ -56,7 +100,7 @@ func (s *Sets) headline(c *Comparison) string {
 	if s.Tested > 1 {
 		text += fmt.Sprintf(" %d numbers were tested together, with a chance of at most 5 %% that any difference is a false alarm.", s.Tested)
 	}
-	return text + s.newFailures()
+	return text + c.costHeadline() + s.newFailures()
 }
 
 // named lists the largest differences.

@@ -91,7 +91,7 @@ func OfSets(base, others []*document.Run, o Options) (*Comparison, error) {
 	for i := range runs {
 		names[i] = setName(i, len(base))
 	}
-	c, _, err := build(runs, names, o)
+	c, documents, err := build(runs, names, o)
 	if err != nil {
 		return nil, err
 	}
@@ -101,6 +101,8 @@ func OfSets(base, others []*document.Run, o Options) (*Comparison, error) {
 	s.Tested = test(s.Numbers)
 	s.Counts = counts(c, len(base))
 	c.Sets, c.Largest = s, []Difference{}
+	c.Costs, c.Scaling = comparedCosts(documents, len(base)), comparedScaling(documents, len(base))
+	testShifts(c.shifts(), len(base), len(others))
 	c.Warnings = append(s.factorWarnings(c.Factors), c.Warnings...)
 	c.Headline = s.headline(c)
 	return c, nil

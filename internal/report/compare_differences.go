@@ -82,7 +82,7 @@ func (p *textPage) comparedValidity(c *compare.Comparison) {
 func (p *textPage) comparedDifferences(c *compare.Comparison) {
 	p.section("Largest differences")
 	if len(c.Largest) == 0 {
-		p.text("", "No figure differs.", nil)
+		p.text("", c.NoDifference(), nil)
 		return
 	}
 	t := differenceTable(c)

@@ -23,6 +23,10 @@ type comparisonView struct {
 	Gate        []gateLine
 	Sets        draw.Table
 	Counts      draw.Table
+	Costs       draw.Table // of events
+	CostsNote   string
+	Scaling     draw.Table
+	ScalingNote string
 	Factors     draw.Table
 	Same        string // shown if no factor differs
 	Loads       draw.Table
@@ -75,10 +79,11 @@ func ComparisonHTML(w io.Writer, c *compare.Comparison) error {
 }
 
 func viewOf(c *compare.Comparison) (*comparisonView, error) {
-	v := &comparisonView{Of: c, Differences: differenceTable(c), Note: differencesNote, Factors: factorTable(c), Same: factorsSame, Loads: loadTable(c)}
+	v := &comparisonView{Of: c, Differences: differenceTable(c), Note: differencesNote, Factors: factorTable(c), Same: factorsSame, Loads: loadTable(c),
+		Costs: costsTable(c), CostsNote: costsNote(c), Scaling: scalingTable(c), ScalingNote: scalingSingle}
 	heading := fmt.Sprintf("Comparison of %d runs of %s", len(c.Runs), c.Runs[0].Title)
 	if c.Sets != nil {
-		v.Loads = draw.Table{}
+		v.Loads, v.ScalingNote = draw.Table{}, ""
 		v.Sets, v.Counts, v.Note = setsTable(c.Sets), countsTable(c), setsNote
 		heading = setsTitle(c) + " of " + c.Runs[0].Title
 	}
@@ -176,7 +181,7 @@ func groupView(c *compare.Comparison, row *compare.Row) comparedGroup {
 			comparedLineView{Name: c.Runs[i].Name + " ÷ " + c.Runs[0].Name, Versus: true,
 				Cells: cells(row, func(f *compare.Figure) string { return ratioText(f.Ratios[i]) })},
 			comparedLineView{Name: c.Runs[i].Name + " − " + c.Runs[0].Name, Versus: true,
-				Cells: cells(row, func(f *compare.Figure) string { return differenceText(f, f.Differences[i]) })})
+				Cells: cells(row, func(f *compare.Figure) string { return compare.SignedAmount(f.Unit, f.Differences[i]) })})
 	}
 	return g
 }

@@ -44,6 +44,7 @@ func (p *textPage) comparison(c *compare.Comparison) {
 	} else {
 		p.comparedDifferences(c)
 	}
+	printCosts(p, c)
 	p.comparedValidity(c)
 	p.section("Factors that differ")
 	if len(c.Factors) == 0 {
@@ -183,7 +184,7 @@ func loadTable(c *compare.Comparison) draw.Table {
 				row = append(row, valueText(f, k))
 			}
 			for k := 1; k < len(c.Runs); k++ {
-				row = append(row, ratioText(f.Ratios[k]), differenceText(f, f.Differences[k]))
+				row = append(row, ratioText(f.Ratios[k]), compare.SignedAmount(f.Unit, f.Differences[k]))
 			}
 			t.Add(row...)
 			title = ""

@@ -71,16 +71,16 @@ func largestStep(values []float64) (at int, largest float64) {
 // Band returns the bounds within which a further value of the same level lies with Confidence, and the geometric mean; the bounds are
 // NaN for fewer than three values.
 func Band(values []float64) (mean, low, high float64) {
-	m, variance, ok := logarithms(values)
-	switch n := float64(len(values)); {
+	m, ok := momentsOf(logarithms(values))
+	switch {
 	case len(values) == 1:
 		return values[0], math.NaN(), math.NaN()
 	case !ok:
 		return math.NaN(), math.NaN(), math.NaN()
 	case len(values) < 3:
-		return math.Exp(m), math.NaN(), math.NaN()
+		return math.Exp(m.mean), math.NaN(), math.NaN()
 	default:
-		half := StudentQuantile(1-Level/2, n-1) * math.Sqrt(variance*(1+1/n))
-		return math.Exp(m), math.Exp(m - half), math.Exp(m + half)
+		half := StudentQuantile(1-Level/2, m.n-1) * math.Sqrt(m.variance*(1+1/m.n))
+		return math.Exp(m.mean), math.Exp(m.mean - half), math.Exp(m.mean + half)
 	}
 }

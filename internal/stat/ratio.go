@@ -25,30 +25,19 @@ type Ratio struct {
 	// ISO 5725, from the spread within both groups.
 	Noise float64
 
-	shift, standardError, df, resolution float64 // of the logarithm
+	welch // of the logarithms
 }
-
-// welchMin is the number of runs in each group from which Welch's approximation of the degrees of freedom is used, and for equal
-// groups already one below. With fewer, they are those of the smaller group, which is conservative for any two variances (Hsu 1938;
-// Mickey and Brown 1966).
-const welchMin = 4
 
 // RatioOf returns the ratio of the values b to the values a, one for each run; false if a group has fewer than two, or one that is
 // not positive. Resolution is the relative difference that shows nothing, such as the width of a histogram's bucket.
 func RatioOf(a, b []float64, resolution float64) (Ratio, bool) {
-	meanA, varianceA, okA := logarithms(a)
-	meanB, varianceB, okB := logarithms(b)
+	ofA, okA := momentsOf(logarithms(a))
+	ofB, okB := momentsOf(logarithms(b))
 	if !okA || !okB {
 		return Ratio{}, false
 	}
-	na, nb := float64(len(a)), float64(len(b))
-	ofA, ofB := varianceA/na, varianceB/nb
-	r := Ratio{shift: meanB - meanA, standardError: math.Sqrt(ofA + ofB), df: min(na, nb) - 1, resolution: math.Log1p(resolution)}
-	if min(na, nb) >= welchMin || na == nb && na == welchMin-1 {
-		if r.df = na + nb - 2; ofA+ofB > 0 {
-			r.df = (ofA + ofB) * (ofA + ofB) / (ofA*ofA/(na-1) + ofB*ofB/(nb-1))
-		}
-	}
+	r := Ratio{welch: welchOf(ofA, ofB)}
+	r.resolution = math.Log1p(resolution)
 	r.Value = math.Exp(r.shift)
 	r.Low, r.High = r.Interval(Confidence)
 	if beyond := math.Abs(r.shift) - r.resolution; beyond <= 0 {
@@ -56,17 +45,15 @@ func RatioOf(a, b []float64, resolution float64) (Ratio, bool) {
 	} else if r.standardError > 0 {
 		r.P = StudentBeyond(beyond/r.standardError, r.df)
 	}
-	pooled := ((na-1)*varianceA + (nb-1)*varianceB) / (na + nb - 2)
-	r.Noise = math.Expm1(StudentQuantile(1-Level/2, na+nb-2) * math.Sqrt(2*pooled))
+	df := ofA.n + ofB.n - 2
+	pooled := ((ofA.n-1)*ofA.variance + (ofB.n-1)*ofB.variance) / df
+	r.Noise = math.Expm1(StudentQuantile(1-Level/2, df) * math.Sqrt(2*pooled))
 	return r, true
 }
 
 // Interval returns the bounds between which the true ratio lies with a confidence.
 func (r *Ratio) Interval(confidence float64) (low, high float64) {
-	half := r.resolution
-	if r.standardError > 0 {
-		half += StudentQuantile((1+confidence)/2, r.df) * r.standardError
-	}
+	half := r.half(confidence)
 	return math.Exp(r.shift - half), math.Exp(r.shift + half)
 }
 
@@ -79,22 +66,15 @@ func (r *Ratio) Detectable(level, power float64) float64 {
 	return math.Expm1(shift)
 }
 
-// logarithms returns mean and variance of the logarithms of values.
-func logarithms(values []float64) (mean, variance float64, ok bool) {
-	if len(values) < 2 {
-		return 0, 0, false
-	}
-	n := float64(len(values))
-	for _, v := range values {
-		if !(v > 0) || math.IsInf(v, 0) {
-			return 0, 0, false
+// logarithms of values; NaN of one that is not positive.
+func logarithms(values []float64) []float64 {
+	list := make([]float64, len(values))
+	for i, v := range values {
+		if list[i] = math.NaN(); v > 0 {
+			list[i] = math.Log(v)
 		}
-		mean += math.Log(v) / n
 	}
-	for _, v := range values {
-		variance += (math.Log(v) - mean) * (math.Log(v) - mean) / (n - 1)
-	}
-	return mean, variance, true
+	return list
 }
 
 // Holm returns the p values adjusted for their number by Holm's step-down method (1979): those below a level are all true

@@ -43,11 +43,13 @@ func NewCompare(p *console.Process) *cobra.Command {
 			"them. A label in a set names all runs that have it.\n\n" +
 			"--fail-on makes the comparison a gate: exit code 1 if a change is certainly beyond the limit, 3 if the runs do not decide\n" +
 			"it, 0 if it is certainly within. Numbers are iops, bandwidth, completion, and mean, median, p95, p99, p99.9 of latency;\n" +
-			"of \"RESULT\" and in \"WINDOW\" narrow them down.\n\n" + runref.Help,
+			"of \"RESULT\" and in \"WINDOW\" narrow them down. Costs of events (dip, stall, first_io, recovery, recovery_10, lost_operations,\n" +
+			"failed_operations, p99_during) have limits in their unit; of \"EVENT\" and in \"WORKLOAD\" narrow them down.\n\n" + runref.Help,
 		Example: "  bragg compare before after\n" +
 			"  bragg compare monday tuesday --align nodes.PowerOff --out compare.html\n" +
 			"  bragg compare --base old1,old2,old3 --new new1,new2,new3\n" +
-			"  bragg compare --base old1,old2,old3 --new new1,new2,new3 --fail-on 'p99 > 10%' --fail-on 'iops < -5%' --junit gate.xml",
+			"  bragg compare --base old1,old2,old3 --new new1,new2,new3 --fail-on 'p99 > 10%' --fail-on 'iops < -5%' --junit gate.xml\n" +
+			"  bragg compare --base old1,old2,old3 --new new1,new2,new3 --fail-on 'recovery of \"nodes.PowerOff\" > 10 s'",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if err := o.arguments(cmd, args); err != nil {
 				return err
