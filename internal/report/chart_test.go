@@ -246,8 +246,23 @@ func TestPrint(t *testing.T) {
 	if got != "#fbfbf9690" {
 		t.Errorf("on paper the page has the colour and the width %s", got)
 	}
+	if wide := eval[[]string](t, b, tooWideOnPaper); len(wide) > 0 {
+		t.Errorf("wider than the paper, which would shrink the whole page: %q", wide)
+	}
 	b.check(t)
 }
+
+// tooWideOnPaper are the beginnings of tables that are wider than a page when it is printed; one is made too wide for it first.
+const tooWideOnPaper = `(() => {
+  const main = document.querySelector('main');
+  document.querySelectorAll('.scroll > table tr').forEach(r => { for (let i = 0; i < 12; i++) r.insertCell().textContent = '1.65k IOPS'; });
+  dispatchEvent(new Event('beforeprint'));
+  main.style.cssText = 'width: 690px; padding: 0';
+  const wide = [...document.querySelectorAll('.scroll > table')].filter(t => t.getBoundingClientRect().width > 692).map(t => t.textContent.slice(0, 40));
+  main.style.cssText = '';
+  dispatchEvent(new Event('afterprint'));
+  return wide;
+})()`
 
 // manyEvents is a run with 16 events within 0.2 s of the failure, and as many VMs of both kinds of latency.
 func manyEvents() *document.Run {

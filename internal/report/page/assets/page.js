@@ -28,6 +28,17 @@ bragg.start = function () {
 
 bragg.redraw = function () { bragg.charts.forEach(c => c.u.redraw(false, true)); };
 
+// fitTables shrinks, for paper, each table that is wider than the column; a browser would shrink the whole page instead.
+bragg.fitTables = function (on) {
+  const main = document.querySelector('main'), tables = [...document.querySelectorAll('.scroll > table')];
+  tables.forEach(t => { t.style.zoom = ''; });
+  if (!on) return;
+  main.style.cssText = `width: ${bragg.printWidth}px; padding: 0; box-sizing: content-box`;
+  const widths = tables.map(t => t.offsetWidth);
+  tables.forEach((t, i) => { if (widths[i] > bragg.printWidth) t.style.zoom = bragg.printWidth / widths[i]; });
+  main.style.cssText = '';
+};
+
 bragg.follow = function () {
   let width = document.body.clientWidth;
   new ResizeObserver(() => {
@@ -44,6 +55,7 @@ bragg.follow = function () {
     document.documentElement.classList.toggle('printing', on);
     if (on) opened = [...document.querySelectorAll('details:not([open]):not(.screen-only)')];
     opened.forEach(d => { d.open = on; });
+    bragg.fitTables(on);
     bragg.charts.forEach(c => c.resize());
     bragg.redraw();
   };
