@@ -5,6 +5,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/stat"
+	"github.com/braggdev/bragg/internal/unit"
 )
 
 var generatorOnTarget = Rule{
@@ -25,7 +26,7 @@ func checkGeneratorOnTarget(in *Input) []finding.Finding {
 		Advice: "Compare only with runs on the same machine, and use hosts of their own for figures of a storage system."}
 	if busy := in.numaBusy(); len(busy) > 0 {
 		used := stat.Mean(busy)
-		f.Claim = "The load ran on the machine that it measures, which used " + percent(used) + " of its CPU time in the run phase."
+		f.Claim = "The load ran on the machine that it measures, which used " + unit.FormatWholePercent(used) + " of its CPU time in the run phase."
 		if used >= cpuExhausted {
 			f.Severity = finding.Warning
 		}

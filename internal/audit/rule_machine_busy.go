@@ -5,6 +5,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/unit"
 )
 
 // waitingNoticed is the share of a minute in which something waits on a machine that is not idle; services alone stay below 2 %.
@@ -28,7 +29,7 @@ func checkMachineBusy(in *Input) []finding.Finding {
 		}
 		return []finding.Finding{{Severity: finding.Info, Subject: e.Subject, ToNanos: e.AtNanos,
 			Claim: fmt.Sprintf("Before the run, tasks on this machine waited for a CPU in %s of a minute, and for I/O in %s.",
-				percent(u.CPUWaiting), percent(u.IOWaiting)),
+				unit.FormatWholePercent(u.CPUWaiting), unit.FormatWholePercent(u.IOWaiting)),
 			Advice: "Repeat the run on an idle machine."}}
 	}
 	return nil

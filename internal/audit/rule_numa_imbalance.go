@@ -6,6 +6,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/unit"
 )
 
 // CPU use of NUMA nodes is uneven from a factor and a distance, and a machine exhausted from a share of its CPU time.
@@ -35,8 +36,8 @@ func checkNumaImbalance(in *Input) []finding.Finding {
 		return nil
 	}
 	return []finding.Finding{{Severity: finding.Warning,
-		Claim: fmt.Sprintf("CPU use of the NUMA nodes was uneven: %s on node %d, %s on node %d.", percent(most), slices.Index(busy, most),
-			percent(least), slices.Index(busy, least)),
+		Claim: fmt.Sprintf("CPU use of the NUMA nodes was uneven: %s on node %d, %s on node %d.", unit.FormatWholePercent(most), slices.Index(busy, most),
+			unit.FormatWholePercent(least), slices.Index(busy, least)),
 		Advice: "Bind jobs with numa_cpu_nodes, or distribute the VMs evenly."}}
 }
 

@@ -46,7 +46,7 @@ func checkRateNotReached(in *Input) []finding.Finding {
 		list = append(list, in.about(l.LoadSummary, finding.Warning,
 			"Lower the rate to what the target sustains, or give the generator a larger queue depth.",
 			"%s issued %s of %s operations/s per VM (%s): a smaller load than planned was measured.", in.name(l.LoadSummary),
-			unit.FormatWhole(uint64(float64(done)/float64(lasted)*1e9)), unit.FormatWhole(uint64(rate)), percent(float64(done)/float64(lasted)*1e9/rate)))
+			unit.FormatWhole(uint64(float64(done)/float64(lasted)*1e9)), unit.FormatWhole(uint64(rate)), unit.FormatWholePercent(float64(done)/float64(lasted)*1e9/rate)))
 	}
 	return list
 }

@@ -2,9 +2,11 @@ package audit
 
 import (
 	"math"
+	"slices"
 
 	"github.com/braggdev/bragg/internal/audit/digest"
 	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/unit"
 )
 
 const (
@@ -12,6 +14,8 @@ const (
 	warmUpShare   = 0.1
 	warmUpNoticed = 0.2
 	warmUpSure    = 4.0
+	// warmUpDrift of the rest is too much: the load has no start that differs.
+	warmUpDrift = 0.1
 	// warmUpValuesMin: a tenth of fewer values does not show a start.
 	warmUpValuesMin = 30
 )
@@ -29,8 +33,8 @@ var warmUpIncluded = Rule{
 func checkWarmUpIncluded(in *Input) []finding.Finding {
 	var list []finding.Finding
 	for _, l := range measured(in) {
-		p := in.Digest.Profile(l.Workload, l.Instance)
-		rates, _ := p.Over(l.FromNanos, l.ToNanos)
+		c := in.Digest.Course(l.Workload, l.Instance)
+		rates := slices.DeleteFunc(c.Over(l.FromNanos, l.ToNanos, "").Series[0].Values, math.IsNaN)
 		if len(rates) < warmUpValuesMin {
 			continue
 		}
@@ -38,7 +42,7 @@ func checkWarmUpIncluded(in *Input) []finding.Finding {
 		head, rest := digest.Fit(rates[:max(3, n)]), digest.Fit(rates[max(3, n):])
 		apart := (head.Mean - rest.Mean) / rest.Mean
 		noise := rest.CV / math.Sqrt(float64(max(3, n)))
-		if !(math.Abs(apart) > warmUpNoticed) || math.Abs(apart) < warmUpSure*noise || math.Abs(rest.Drift) > driftNoticed {
+		if !(math.Abs(apart) > warmUpNoticed) || math.Abs(apart) < warmUpSure*noise || math.Abs(rest.Drift) > warmUpDrift {
 			continue
 		}
 		where := "below"
@@ -47,7 +51,7 @@ func checkWarmUpIncluded(in *Input) []finding.Finding {
 		}
 		list = append(list, in.about(l, finding.Info, "Set ramp_time in the job file, or start a warm-up workload in the setup phase.",
 			"%s: %s of its first %s lie %s %s those of the rest; its mean includes that start.", in.name(l), l.Engine().RateUnit(),
-			span(int64(float64(max(3, n))*p.Seconds()*1e9)), percent(math.Abs(apart)), where))
+			span(int64(float64(max(3, n))*float64(c.Width()))), unit.FormatWholePercent(math.Abs(apart)), where))
 	}
 	return list
 }

@@ -413,8 +413,8 @@ func TestLatencyUnderARate(t *testing.T) {
 		nanos func(second int64) uint64
 		claim string
 	}{
-		"rises":      {func(s int64) uint64 { return uint64(1e6 + 3e4*s) }, "its mean response time rose by"},
-		"alternates": {func(s int64) uint64 { return 1e6 + 4e6*uint64(s/10%2) }, "its mean response time in stretches of it lie"},
+		"rises":      {func(s int64) uint64 { return uint64(1e6 + 3e4*s) }, "its median response time rose by"},
+		"alternates": {func(s int64) uint64 { return 1e6 + 4e6*uint64(s/10%2) }, "the levels of its median response time differ by"},
 	} {
 		m := sound()
 		for i := range m.intervals {

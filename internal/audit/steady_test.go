@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/braggdev/bragg/internal/extent"
-	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/steady"
 )
 
 func TestWithout(t *testing.T) {
@@ -45,8 +45,7 @@ func TestSteadiness(t *testing.T) {
 			for i := range values {
 				values[i] = c.at(i, n) * (1 + c.noise*random.NormFloat64())
 			}
-			one := course{"IOPS", values, 1}
-			if text, _ := one.unsteadiness(result.Window{ToNanos: int64(n) * 1e9}); (text == "") == c.steady {
+			if v := steady.Judge(steady.Series{Name: "IOPS", Values: values}); (v.State != steady.Unsteady) == c.steady {
 				right++
 			}
 		}

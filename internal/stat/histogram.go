@@ -5,6 +5,7 @@
 // percentiles.
 //
 //	histogram.go, encode.go, read.go  the Histogram and its JSON
+//	coarse.go    a small histogram
 //	between.go   bounds of a quantile from ranks, and how strongly operations correlate
 //	blocks.go    error of the mean of points that correlate
 //	ratio.go     ratio of two groups of runs, with interval, detectable change and Holm's correction

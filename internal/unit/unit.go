@@ -193,3 +193,6 @@ func ParseBytes(text string) (int64, error) {
 	}
 	return int64(value), nil
 }
+
+// FormatWholePercent prints a share in whole percent.
+func FormatWholePercent(share float64) string { return FormatPercent(math.Round(share*100) / 100) }

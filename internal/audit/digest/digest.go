@@ -2,8 +2,8 @@
 // stream, and the course of each load. It judges nothing.
 //
 //	intervals, one by one ──Add──▶ Digest ──Streams, Of──▶ Stream (one start of a workload on one VM)
-//	                                      ──Profile──▶ Profile: operations and latency over time ──Over──▶ values of a window
-//	values ──Fit, Swing──▶ drift and scatter
+//	                                      ──Course──▶ operations and response times over time
+//	values ──Fit──▶ drift and scatter
 package digest
 
 import (
@@ -13,6 +13,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/stat"
+	"github.com/braggdev/bragg/internal/steady"
 )
 
 // gapsKept bounds the gaps that a Stream lists; all gaps are counted.
@@ -23,7 +24,7 @@ const gapsKept = 16
 type Digest struct {
 	streams map[streamKey]*Stream
 	keys    []streamKey // in order of first sight
-	loads   map[loadKey]*Profile
+	loads   map[loadKey]*steady.Course
 }
 
 type streamKey struct {
@@ -77,7 +78,7 @@ type Gap struct{ FromNanos, ToNanos int64 }
 
 // New returns an empty Digest.
 func New() *Digest {
-	return &Digest{streams: map[streamKey]*Stream{}, loads: map[loadKey]*Profile{}}
+	return &Digest{streams: map[streamKey]*Stream{}, loads: map[loadKey]*steady.Course{}}
 }
 
 // Add takes one interval, which it does not keep.
@@ -92,16 +93,16 @@ func (d *Digest) Add(iv *interval.Interval) {
 	}
 	s.follow(iv)
 	s.count(iv)
-	operations, latency := s.trace(iv)
+	s.trace(iv)
 	if iv.Prefill {
 		return
 	}
-	p := d.loads[loadKey{iv.Workload, iv.Instance}]
-	if p == nil {
-		p = &Profile{}
-		d.loads[loadKey{iv.Workload, iv.Instance}] = p
+	c := d.loads[loadKey{iv.Workload, iv.Instance}]
+	if c == nil {
+		c = &steady.Course{}
+		d.loads[loadKey{iv.Workload, iv.Instance}] = c
 	}
-	p.add(iv.StartNanos, iv.EndNanos(), float64(operations), latency)
+	c.Add(iv)
 }
 
 // follow checks that iv directly follows the previous interval.
@@ -180,14 +181,14 @@ func (s *Stream) strain(iv *interval.Interval) {
 // depthLengthMin: in a shorter interval, operations that began before it dominate.
 const depthLengthMin = int64(500e6)
 
-// trace folds the interval into the fingerprint and returns its operations and the sum of their response times. Sums of latencies
-// in nanoseconds never repeat by chance; the counts of a load with a rate do.
-func (s *Stream) trace(iv *interval.Interval) (operations uint64, response float64) {
+// trace folds the interval into the fingerprint. Sums of latencies in nanoseconds never repeat by chance; the counts of a load with a
+// rate do.
+func (s *Stream) trace(iv *interval.Interval) {
+	var operations uint64
 	var latency float64
 	for i := range iv.Directions {
 		operations += iv.Directions[i].Operations
 		latency += latencySum(iv.Directions[i].Service)
-		response += latencySum(iv.Directions[i].ResponseOrService())
 	}
 	s.ServiceNanos += latency
 	s.LengthMax = max(s.LengthMax, iv.LengthNanos)
@@ -198,7 +199,6 @@ func (s *Stream) trace(iv *interval.Interval) (operations uint64, response float
 		s.Busy++
 		s.Fingerprint = mix(mix(s.Fingerprint+operations) + math.Float64bits(latency))
 	}
-	return operations, response
 }
 
 // mix is the finalizer of SplitMix64. The same samples have the same fingerprint in every program.
@@ -246,8 +246,8 @@ func (d *Digest) Streams() []*Stream {
 	return list
 }
 
-// Profile returns the course of one start of a workload, nil if it recorded nothing.
-func (d *Digest) Profile(workload string, instance int) *Profile {
+// Course returns the course of one start of a workload, nil if it recorded nothing.
+func (d *Digest) Course(workload string, instance int) *steady.Course {
 	if d == nil {
 		return nil
 	}

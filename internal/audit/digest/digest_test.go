@@ -4,32 +4,8 @@ import (
 	"math"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/braggdev/bragg/internal/interval"
 )
-
-// TestProfileKeepsItsSum: however the time is cut, nothing is lost and memory stays bounded.
-func TestProfileKeepsItsSum(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		var p Profile
-		sum, at := 0.0, rapid.Int64Range(0, 1e12).Draw(t, "start")
-		for range rapid.IntRange(1, 200).Draw(t, "n") {
-			from := max(0, at+rapid.Int64Range(-2e9, 300e9).Draw(t, "step"))
-			length := rapid.Int64Range(1, 3e9).Draw(t, "length")
-			p.add(from, from+length, 10, 1000)
-			sum += 10
-			at = from
-		}
-		got, latency := 0.0, 0.0
-		for _, b := range p.buckets {
-			got, latency = got+b.operations, latency+b.latency
-		}
-		if math.Abs(got-sum) > 1e-6*sum || math.Abs(latency-100*sum) > 1e-4*sum || len(p.buckets) > profileBuckets {
-			t.Fatalf("%d buckets hold %v, want %v in at most %d", len(p.buckets), got, sum, profileBuckets)
-		}
-	})
-}
 
 func TestFit(t *testing.T) {
 	line := Fit([]float64{10, 11, 12, 13, 14})
