@@ -36,7 +36,9 @@ type Rule struct {
 	Summary string // one line for a list
 	Doc     string // why it matters and what to do
 	Example string // a claim as it would be printed
-	Check   func(in *Input) []finding.Finding
+	// Flatters: the fault can only have made numbers better than the truth.
+	Flatters bool
+	Check    func(in *Input) []finding.Finding
 }
 
 // Rules lists all rules. To add one: a file beside this one, a line here, a section in docs/guides/audit.md.
@@ -100,12 +102,13 @@ func Rules() []Rule {
 	}
 }
 
-// Check runs all rules. It returns the findings by severity, worst first, then by rule.
+// Check runs all rules. It returns the findings by severity, worst first, then by the share of the numbers that they affect, then by
+// rule.
 func Check(in Input) []finding.Finding {
 	list := []finding.Finding{}
 	for _, r := range Rules() {
 		for _, f := range r.Check(&in) {
-			f.Code = cmp.Or(f.Code, r.Code)
+			f.Code, f.Flatters = cmp.Or(f.Code, r.Code), r.Flatters
 			if f.Severity == finding.Unknown && in.Manifest.Rehearsal != nil && f.Code != runIncomplete.Code {
 				// A rehearsal only checks whether everything works. A doubt about its numbers is reported but does not change the
 				// verdict.
@@ -114,7 +117,9 @@ func Check(in Input) []finding.Finding {
 			list = append(list, f)
 		}
 	}
-	slices.SortStableFunc(list, func(a, b finding.Finding) int { return cmp.Compare(rank(a.Severity), rank(b.Severity)) })
+	slices.SortStableFunc(list, func(a, b finding.Finding) int {
+		return cmp.Or(cmp.Compare(rank(a.Severity), rank(b.Severity)), cmp.Compare(cmp.Or(b.Share, 1), cmp.Or(a.Share, 1)))
+	})
 	return list
 }
 

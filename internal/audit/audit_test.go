@@ -51,6 +51,21 @@ func TestGuideNamesEveryRule(t *testing.T) {
 }
 
 // A rehearsal asks whether everything works, not how fast: doubts about its numbers do not make it undecided.
+// TestGuideNamesWhatFlatters: the guide lists the rules whose faults can only have made numbers better.
+func TestGuideNamesWhatFlatters(t *testing.T) {
+	guide, err := os.ReadFile("../../docs/guides/audit.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, _ := strings.Cut(string(guide), "**Direction.**")
+	list, _, _ = strings.Cut(list, "\n\n")
+	for _, r := range audit.Rules() {
+		if strings.Contains(list, "(#"+r.Code+")") != r.Flatters {
+			t.Errorf("%s: flatters %v", r.Code, r.Flatters)
+		}
+	}
+}
+
 func TestRehearsalIsDecidedWithDoubtfulNumbers(t *testing.T) {
 	stalled := interval.Interval{Workload: "A", VM: "vm", Instance: 1, LengthNanos: 10e9, StalledNanos: 5e9, Final: true}
 	for _, c := range []struct {

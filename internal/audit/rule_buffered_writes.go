@@ -13,8 +13,9 @@ var bufferedWrites = Rule{
 	Doc: "A write without direct I/O completes when its data is in memory. Its latency is that of a copy, and its rate that of memory " +
 		"until the kernel throttles the writer. The disk does the work later, perhaps after the measurement. Jobs that write " +
 		"synchronously or flush (sync, fsync, fdatasync) are not reported.",
-	Example: `OLTP wrote 12 GiB through the page cache (jobs "log" and "data"): latency and rate of its writes are those of memory.`,
-	Check:   checkBufferedWrites,
+	Example:  `OLTP wrote 12 GiB through the page cache (jobs "log" and "data"): latency and rate of its writes are those of memory.`,
+	Check:    checkBufferedWrites,
+	Flatters: true,
 }
 
 func checkBufferedWrites(in *Input) []finding.Finding {

@@ -20,8 +20,9 @@ var cacheReads = Rule{
 		"its metadata. Holes and unwritten extents that the generator found on a file or loop device; on other block devices (a " +
 		"discarded SSD, a thin volume) they cannot be detected. Buffered I/O (direct=0) on a working set smaller than memory: the " +
 		"page cache of the VM serves it. Jobs with invalidate=0 or pre_read=1. All of them give numbers that no disk can reach.",
-	Example: `randread reads 4 GiB of unwritten data per VM: thin storage serves it without disk I/O.`,
-	Check:   checkCacheReads,
+	Example:  `randread reads 4 GiB of unwritten data per VM: thin storage serves it without disk I/O.`,
+	Check:    checkCacheReads,
+	Flatters: true,
 }
 
 func checkCacheReads(in *Input) []finding.Finding {

@@ -16,8 +16,9 @@ var coordinatedOmission = Rule{
 		"nothing, so that a stall of seconds is one slow operation among millions, and no percentile shows it. The corrected " +
 		"percentile counts the operations that would have been issued, one per mean service time and pause. Slow operations below " +
 		"100 ms do not count as stalls.",
-	Example: `OLTP is a closed loop that hung: p99.9 of read operations is 310 µs as measured, and would be 1.87 s if it had not stopped issuing operations.`,
-	Check:   checkOmission,
+	Example:  `OLTP is a closed loop that hung: p99.9 of read operations is 310 µs as measured, and would be 1.87 s if it had not stopped issuing operations.`,
+	Check:    checkOmission,
+	Flatters: true,
 }
 
 func checkOmission(in *Input) []finding.Finding {

@@ -22,8 +22,9 @@ var elidedWork = Rule{
 	Doc: "Two closed loops that differ only in block size, by a factor of 100 or more, reach the same IOPS within 5 %; or the " +
 		"VMs move more data than 16 lanes of PCIe 5.0 (63 GB/s each). Data is then not moved: a layer answers from metadata, " +
 		"compresses it away, or skips the transfer.",
-	Example: `Small and Large reach the same rate (12,300 and 12,400 IOPS per VM) with blocks of 4 KiB and 1 MiB: work does not grow with block size.`,
-	Check:   checkElidedWork,
+	Example:  `Small and Large reach the same rate (12,300 and 12,400 IOPS per VM) with blocks of 4 KiB and 1 MiB: work does not grow with block size.`,
+	Check:    checkElidedWork,
+	Flatters: true,
 }
 
 func checkElidedWork(in *Input) []finding.Finding {

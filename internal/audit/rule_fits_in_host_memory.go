@@ -13,8 +13,9 @@ var fitsInHostMemory = Rule{
 	Doc: "On every node, the data that a workload uses in all its VMs is smaller than the node's memory. Reads without direct I/O of " +
 		"VMs that are processes of the host come from its page cache (severity warning). Between a VM with virtual disks and the " +
 		"medium, caches of the hypervisor or the storage controller may do the same, even with direct I/O (info).",
-	Example: `randread uses 12 GiB per node, which fit into its 64 GiB of memory: a cache of the host may serve its reads.`,
-	Check:   checkFitsInHostMemory,
+	Example:  `randread uses 12 GiB per node, which fit into its 64 GiB of memory: a cache of the host may serve its reads.`,
+	Check:    checkFitsInHostMemory,
+	Flatters: true,
 }
 
 func checkFitsInHostMemory(in *Input) []finding.Finding {

@@ -53,9 +53,9 @@ func checkGeneratorBusy(in *Input) []finding.Finding {
 			Advice:   "Distribute the load over more jobs or VMs, or use larger blocks.",
 		}
 		if worst.EffortKnown {
-			f.FromNanos = worst.SaturatedAt
+			f.FromNanos, f.Share = worst.SaturatedAt, float64(worst.SaturatedNanos)/float64(worst.Lasted())
 			f.Claim = fmt.Sprintf("The load generator of %s was CPU-bound in %s of its intervals on %s; it may be the bottleneck, not the target.",
-				in.name(l), unit.FormatPercent(float64(worst.SaturatedNanos)/float64(worst.Lasted())), worst.VM)
+				in.name(l), unit.FormatPercent(f.Share), worst.VM)
 			f.Evidence = []string{fmt.Sprintf("%s affected; %.2f CPU cores on average over all threads", textio.Plural(busy, "VM"), cores(worst))}
 		}
 		list = append(list, f)

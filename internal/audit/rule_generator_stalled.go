@@ -46,7 +46,7 @@ func checkGeneratorStalled(in *Input) []finding.Finding {
 		f := in.about(l, finding.Warning, "Give the load generator more CPU, or run fewer VMs on its machine.",
 			"The load generator of %s stalled for %s (%s of its runtime), longest %s at %s on %s.", in.name(l), span(stalled),
 			unit.FormatPercent(ratio), span(worst.StallMaxNanos), unit.FormatClock(worst.StallMaxAt), worst.VM)
-		if ratio >= stallShareUndecided {
+		if f.Share = ratio; ratio >= stallShareUndecided {
 			f.Severity = finding.Unknown
 		}
 		list = append(list, f)

@@ -55,7 +55,7 @@ func starved(in *Input, l *result.LoadSummary) (finding.Finding, bool) {
 		return finding.Finding{}, false
 	}
 	share := float64(nanos) / float64(max(1, lasted))
-	f := finding.Finding{Severity: finding.Warning, Subject: l.Workload, FromNanos: first.StarvedAt, ToNanos: l.ToNanos,
+	f := finding.Finding{Severity: finding.Warning, Share: share, Subject: l.Workload, FromNanos: first.StarvedAt, ToNanos: l.ToNanos,
 		Claim: fmt.Sprintf("The load generator of %s was CPU-starved in %s of its intervals, first at %s on %s.", in.name(l),
 			unit.FormatPercent(share),
 			unit.FormatClock(first.StarvedAt), first.VM),

@@ -35,7 +35,11 @@ func checkIdenticalSamples(in *Input) []finding.Finding {
 			first[key] = s
 			continue
 		}
-		list = append(list, finding.Finding{Severity: finding.Unknown, Subject: s.Workload,
+		subject := s.Workload
+		if other.Workload != subject {
+			subject = "" // which of the two is wrong is unknown
+		}
+		list = append(list, finding.Finding{Severity: finding.Unknown, Subject: subject,
 			Claim: fmt.Sprintf("The raw samples of %s on %s and of %s on %s are identical in all %d busy intervals.",
 				other.Workload, other.VM, s.Workload, s.VM, s.Busy),
 			Advice: "Do not use these numbers. This is a bug in Bragg: report it.",

@@ -45,7 +45,7 @@ func checkIntervalsMissing(in *Input) []finding.Finding {
 		f.Claim = fmt.Sprintf("%s of %s intervals of %s are missing (%s).", unit.FormatWhole(uint64(missing)), unit.FormatWhole(uint64(all)),
 			in.name(l),
 			share(uint64(missing), uint64(all)))
-		if float64(missing) >= missingShareUndecided*float64(all) {
+		if f.Share = float64(missing) / float64(all); float64(missing) >= missingShareUndecided*float64(all) {
 			f.Severity = finding.Unknown
 		}
 		list = append(list, f)

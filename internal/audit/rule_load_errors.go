@@ -31,7 +31,7 @@ func checkLoadErrors(in *Input) []finding.Finding {
 		for _, c := range slices.Sorted(maps.Keys(l.Total.Errors)) {
 			classes = append(classes, unit.FormatWhole(l.Total.Errors[c])+" "+c)
 		}
-		f := finding.Finding{Severity: finding.Warning, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
+		f := finding.Finding{Severity: finding.Warning, Share: float64(failed) / float64(all), Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
 			Claim: fmt.Sprintf("%s of %s operations of %s failed (%s): %s.", unit.FormatWhole(failed), unit.FormatWhole(all), in.name(l),
 				share(failed, all), strings.Join(classes, ", "))}
 		if t := l.Total.Failed; t != nil && t.Count() > 0 {

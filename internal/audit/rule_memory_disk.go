@@ -10,8 +10,9 @@ var memoryDisk = Rule{
 	Summary: "disks of a workload are in memory",
 	Doc: "The generator found that a device of the workload is a file on tmpfs or ramfs, or a RAM disk (ram, zram) or null " +
 		"device (nullb). No disk is involved: latency and throughput are those of memory copies.",
-	Example: `The disks of OLTP are in memory (tmpfs): no disk was measured.`,
-	Check:   checkMemoryDisk,
+	Example:  `The disks of OLTP are in memory (tmpfs): no disk was measured.`,
+	Check:    checkMemoryDisk,
+	Flatters: true,
 }
 
 func checkMemoryDisk(in *Input) []finding.Finding {

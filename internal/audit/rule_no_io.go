@@ -12,8 +12,9 @@ var noIO = Rule{
 	Summary: "a workload did no I/O",
 	Doc: "The null engine completes operations without doing them. Its numbers are the limit of the generator on this machine, " +
 		"and say nothing about storage.",
-	Example: `OLTP ran with the null engine: no I/O was done.`,
-	Check:   checkNoIO,
+	Example:  `OLTP ran with the null engine: no I/O was done.`,
+	Check:    checkNoIO,
+	Flatters: true,
 }
 
 func checkNoIO(in *Input) []finding.Finding {

@@ -15,8 +15,9 @@ var notIssued = Rule{
 	Summary: "operations of a workload with a rate were dropped",
 	Doc: "In a workload with a rate every operation has an intended start. When the target falls far behind, the generator " +
 		"drops operations. Dropped operations are not in the percentiles; real tail latency is worse.",
-	Example: `OLTP dropped 1,210 of 896,040 due operations (0.14 %).`,
-	Check:   checkNotIssued,
+	Example:  `OLTP dropped 1,210 of 896,040 due operations (0.14 %).`,
+	Check:    checkNotIssued,
+	Flatters: true,
 }
 
 func checkNotIssued(in *Input) []finding.Finding {
@@ -28,6 +29,7 @@ func checkNotIssued(in *Input) []finding.Finding {
 		f := finding.Finding{Severity: finding.Info, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
 			Claim: fmt.Sprintf("%s dropped %s of %s due operations (%s).",
 				in.name(l), unit.FormatWhole(l.NotIssued), unit.FormatWhole(l.Due), share(l.NotIssued, l.Due)),
+			Share:   float64(l.NotIssued) / float64(max(l.Due, 1)),
 			Caveats: []string{"Dropped operations are not in the percentiles; real tail latency is worse."},
 		}
 		if float64(l.NotIssued) >= notIssuedNoticed*float64(l.Due) {

@@ -27,8 +27,9 @@ var prefillIncomplete = Rule{
 	Doc: "A prefill writes all ranges that its workload uses. This one wrote less: it failed, was stopped, or lost its VM. Or only random " +
 		"writes without a map (norandommap) wrote the range: writes of k times its size leave e^-k of it out, 37 % after one pass. The " +
 		"rest is still empty, and thin storage answers reads of it without disk I/O.",
-	Example: `The prefill of OLTP wrote 2.1 GiB of 4 GiB per VM: reads of the rest need no disk.`,
-	Check:   checkPrefillIncomplete,
+	Example:  `The prefill of OLTP wrote 2.1 GiB of 4 GiB per VM: reads of the rest need no disk.`,
+	Check:    checkPrefillIncomplete,
+	Flatters: true,
 }
 
 func checkPrefillIncomplete(in *Input) []finding.Finding {
@@ -77,6 +78,7 @@ func sparse(in *Input) []finding.Finding {
 			list = append(list, in.about(r.LoadSummary, finding.Warning, "Add workload.PrefillRun to the setup phase, or remove norandommap.",
 				"About %s of what %s reads is empty: only random writes of %s wrote it, %.2g times its size.", unit.FormatPercent(missed),
 				in.name(r.LoadSummary), in.name(l.LoadSummary), passes))
+			list[len(list)-1].Share = missed
 		}
 	}
 	return list

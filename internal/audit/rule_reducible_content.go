@@ -15,8 +15,9 @@ var reducibleContent = Rule{
 	Doc: "Storage that compresses, deduplicates or detects zeros stores less of such data than was written, so that fewer bytes reach " +
 		"its disks and more of them fit into its caches. Zeros and one repeated block or pattern nearly vanish (severity warning). A " +
 		"share that the job file states on purpose (buffer_compress_percentage, dedupe_percentage) is for information.",
-	Example: `OLTP writes data of which storage with compression or deduplication saves up to 100 % (job "log").`,
-	Check:   checkReducibleContent,
+	Example:  `OLTP writes data of which storage with compression or deduplication saves up to 100 % (job "log").`,
+	Check:    checkReducibleContent,
+	Flatters: true,
 }
 
 func checkReducibleContent(in *Input) []finding.Finding {

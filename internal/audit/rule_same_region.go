@@ -11,8 +11,9 @@ var sameRegion = Rule{
 	Doc: "Clones of a sequential job (numjobs) without offset_increment start at the same offset and read the same blocks at " +
 		"about the same time. The first one loads a block, and the others find it in a cache of the disk, the controller or " +
 		"the host. The sum of their bandwidths is not that of the medium.",
-	Example: `scan: the 4 clones of job "scan" go through the same range in the same order; 3 of 4 operations can be served from a cache.`,
-	Check:   checkSameRegion,
+	Example:  `scan: the 4 clones of job "scan" go through the same range in the same order; 3 of 4 operations can be served from a cache.`,
+	Check:    checkSameRegion,
+	Flatters: true,
 }
 
 func checkSameRegion(in *Input) []finding.Finding {

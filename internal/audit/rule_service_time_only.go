@@ -11,8 +11,9 @@ var serviceTimeOnly = Rule{
 	Doc: "This engine delays operations to keep a rate, and counts latency from their submission. While the target hangs, " +
 		"operations wait without being counted, so that the latency of a stall is missing from every percentile: response time " +
 		"is unknown. Expectations on latency are undecided.",
-	Example: `OLTP has a rate, but its engine (fio) counts latency from submission: response time is unknown.`,
-	Check:   checkServiceTimeOnly,
+	Example:  `OLTP has a rate, but its engine (fio) counts latency from submission: response time is unknown.`,
+	Check:    checkServiceTimeOnly,
+	Flatters: true,
 }
 
 func checkServiceTimeOnly(in *Input) []finding.Finding {

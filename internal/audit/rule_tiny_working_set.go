@@ -18,8 +18,9 @@ var tinyWorkingSet = Rule{
 	Doc: "The rule takes the device of which a workload uses most, per VM. Below 32 MiB the data fits into caches of any processor, " +
 		"controller or disk (severity warning), below 256 MiB into those of most hard disks and RAID controllers (info). Reads are " +
 		"then served from memory, and writes are merged there. Rehearsals, which shrink data on purpose, are not checked.",
-	Example: `OLTP uses only 16 MiB per disk: a cache of the disk or the controller holds it.`,
-	Check:   checkTinyWorkingSet,
+	Example:  `OLTP uses only 16 MiB per disk: a cache of the disk or the controller holds it.`,
+	Check:    checkTinyWorkingSet,
+	Flatters: true,
 }
 
 func checkTinyWorkingSet(in *Input) []finding.Finding {

@@ -407,6 +407,24 @@ func TestWorstFirst(t *testing.T) {
 	}
 }
 
+// TestWidestFirst: of two warnings, the one that affects more of the numbers is first, whatever the order of rules.
+func TestWidestFirst(t *testing.T) {
+	m := sound()
+	for i := range m.intervals {
+		m.intervals[i].WaitedNanos = m.intervals[i].LengthNanos / 10
+	}
+	m.intervals[0].StalledNanos = 200e6
+	var got []string
+	for _, f := range m.check() {
+		if f.Severity == finding.Warning {
+			got = append(got, f.Code)
+		}
+	}
+	if fmt.Sprint(got) != "[generator-starved generator-stalled]" {
+		t.Errorf("warnings are %v", got)
+	}
+}
+
 // TestLatencyUnderARate: IOPS stay at the rate while response time rises, or is bad every other half a minute.
 func TestLatencyUnderARate(t *testing.T) {
 	for name, c := range map[string]struct {

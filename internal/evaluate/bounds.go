@@ -36,6 +36,21 @@ func lowerBound(s result.Stats, statistic, kind string, loops []interval.Loop) s
 	return ""
 }
 
+// averaged returns why a threshold cannot be judged by averages: a counter of time hides every single operation, and those of a result
+// of latencies do not weigh periods by their operations either. Statistics of intervals are of averages by definition.
+func averaged(x scenario.Threshold, e *result.Evaluated) string {
+	mean := x.Statistic == "mean" || x.Statistic == "min" || x.Statistic == "cv"
+	switch {
+	case !e.Averages || strings.HasPrefix(x.Statistic, ofIntervals):
+		return ""
+	case e.Type == "latency":
+		return fmt.Sprintf("its latencies are averages of device counters over some seconds each, not of single operations, so %s is unknown", x.Statistic)
+	case mean:
+		return ""
+	}
+	return fmt.Sprintf("its values are averages of counters over a period each, not latencies of single operations, so %s is unknown", x.Statistic)
+}
+
 // border returns why a window does not decide a threshold: operations of the second in which a step began or ended are in no
 // window, and with them it would be missed.
 func border(s result.Stats, x scenario.Threshold) string {

@@ -164,6 +164,9 @@ func statistics(x scenario.Threshold, e *result.Evaluated, loops []interval.Loop
 	if e.Missing != "" {
 		return nil, e.Missing
 	}
+	if reason := averaged(x, e); reason != "" {
+		return nil, reason
+	}
 	windows := false
 	for _, s := range e.Stats {
 		if s.Window != x.Window || s.Kind != kindOf(x, e, s.Series) {

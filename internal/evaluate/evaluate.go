@@ -9,6 +9,7 @@
 //	sheet.go    series and statistics of a result, per window
 //	bounds.go   values that are known only in part, and why
 //	check.go    report metrics and thresholds
+//	unproven.go thresholds on numbers that do not hold
 //	impact.go   costs of events
 //	staircase.go  throughput and response time against workers
 //	gauge.go    gauges of loads; engines.go the engines that drove them
@@ -110,6 +111,7 @@ func Run(ctx context.Context, in Input) (result.Summary, error) {
 	s.Findings = audit.Check(audit.Input{
 		Manifest: ev.manifest, Summary: s, Events: ev.events, Plan: ev.plan, Digest: ev.digest,
 	})
+	unproven(&s, ev.in.Scenario.Results)
 	s.Verdict, s.Reason = verdict(&s, s.Findings, in.Reason)
 	s.Validity, s.ValidityReason = result.ValidityOf(s.Ended, s.Findings)
 	return s, nil

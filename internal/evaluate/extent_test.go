@@ -171,7 +171,8 @@ func TestDeviceCountersOfTheRunPhaseAlone(t *testing.T) {
 		} else {
 			done += 5 * 60
 		}
-		for _, name := range []string{"node_disk_reads_completed_total", "node_disk_writes_completed_total"} {
+		for _, name := range []string{"node_disk_reads_completed_total", "node_disk_writes_completed_total", "node_disk_read_time_seconds_total",
+			"node_disk_write_time_seconds_total"} {
 			samples = append(samples, result.Sample{AtNanos: s * 1e9, Name: name, Value: done / 2,
 				Labels: map[string]string{"vm": "g-0001", "vm_group": "g", "device": "vda", "instance": "i", "job": "vm"}})
 		}
@@ -183,7 +184,12 @@ func TestDeviceCountersOfTheRunPhaseAlone(t *testing.T) {
 	}
 	defer store.Close()
 	s, err := evaluate.Run(context.Background(), evaluate.Input{Bundle: b, Metrics: store, Ended: result.EndedCompleted,
-		Scenario: &scenario.Scenario{Results: []scenario.Result{{Name: "iops", Source: scenario.FromGroup, Group: "g", Type: "iops", Aggregate: "sum"}}}})
+		Scenario: &scenario.Scenario{Results: []scenario.Result{{Name: "iops", Source: scenario.FromGroup, Group: "g", Type: "iops", Aggregate: "sum"},
+			{Name: "latency", Source: scenario.FromGroup, Group: "g", Type: "latency", Aggregate: "mean",
+				Expect: expects(t, "latency", "p99 < 60 s", "median < 60 s", "mean < 60 s", "max < 60 s", "interval_mean < 60 s")},
+			{Name: "query", Source: scenario.FromQuery, Type: "generic", Query: "sum(irate(node_disk_read_time_seconds_total[30s]))",
+				Expect: expects(t, "generic", "mean < 1000", "p95 < 1000", "max < 1000")},
+		}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,6 +198,32 @@ func TestDeviceCountersOfTheRunPhaseAlone(t *testing.T) {
 	if !strings.Contains(r.Source, "Device counters") || len(r.Stats) == 0 || r.Stats[0].Max != 60 || r.Stats[0].Count < 20 {
 		t.Errorf("%s: %s %v", r.Source, fmt.Sprint(r.Missing), r.Stats)
 	}
+	latency := s.Results[1]
+	if !latency.Averages || r.Averages || len(latency.Stats) == 0 {
+		t.Fatalf("latency: %+v", latency)
+	}
+	for i, c := range latency.Checks {
+		if decided := strings.HasPrefix(c.Text, "interval_"); c.Passed != decided || decided == (c.Reason != "") {
+			t.Errorf("check %d of averages: %+v", i, c)
+		}
+	}
+	for i, c := range s.Results[2].Checks {
+		if mean := i == 0; c.Passed != mean || mean == (c.Reason != "") {
+			t.Errorf("check %d of a query of averages: %+v", i, c)
+		}
+	}
+}
+
+func expects(t *testing.T, of string, texts ...string) (list []scenario.Threshold) {
+	t.Helper()
+	for _, text := range texts {
+		x, err := scenario.ParseThreshold(text, of)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, x)
+	}
+	return list
 }
 
 // X-Ray's figures of latency are of the means of intervals: a second with few slow operations counts as one with many.

@@ -101,7 +101,7 @@ const holdPeriods = 2.5
 // metricResult fills a result with a cluster metric: one series per node, or all of them aggregated.
 func (ev *evaluator) metricResult(r *shown, e *sheet) {
 	unit, factor := nodeUnit(r.Metric)
-	e.Unit = unit
+	e.Unit, e.Averages = unit, strings.Contains(strings.ToLower(r.Metric), "latency")
 	e.Source = fmt.Sprintf("Target metric %s of every node", r.Metric)
 	byNode := map[string][]result.Sample{}
 	for _, s := range ev.nodes.samples[r.Metric] {

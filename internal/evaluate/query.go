@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -13,10 +14,15 @@ import (
 	"github.com/braggdev/bragg/internal/metric"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/scenario"
+	"github.com/braggdev/bragg/internal/target"
 )
 
 // queryStepsMax bounds how finely a query is evaluated.
 const queryStepsMax = 20_000
+
+// timeCounters matches metrics that add up the times of all operations: of devices, and of the disks of VMs by their hypervisor.
+var timeCounters = regexp.MustCompile(`_time_(weighted_)?seconds_total\b|\b` + metric.HypervisorVM + `(` +
+	string(target.VMReadTime) + `|` + string(target.VMWriteTime) + `)\b`)
 
 // queryResult fills a result with the answer to its PromQL query.
 func (ev *evaluator) queryResult(ctx context.Context, r scenario.Result, e *sheet) {
@@ -29,7 +35,7 @@ func (ev *evaluator) queryResult(ctx context.Context, r scenario.Result, e *shee
 		e.Missing = err.Error()
 		return
 	}
-	e.Source = "Query of the scenario"
+	e.Source, e.Averages = "Query of the scenario", timeCounters.MatchString(expr)
 	ev.ask(ctx, r, e, expr)
 }
 
@@ -92,7 +98,7 @@ func (ev *evaluator) deviceResult(ctx context.Context, r *shown, e *sheet) {
 	}
 	from := ev.countedSince(ctx, r.window, "node_disk_reads_completed_total{"+matchers+"}")
 	ev.askFrom(ctx, r.Result, e, strings.ReplaceAll(expr, "{M}", "{"+matchers+"}"), from)
-	e.Source = fmt.Sprintf("Device counters of the VMs of group %q", r.Group)
+	e.Source, e.Averages = fmt.Sprintf("Device counters of the VMs of group %q", r.Group), r.Type == "latency"
 	if e.Missing != "" {
 		e.Missing = "No data from load generators or exporters for this group."
 	}

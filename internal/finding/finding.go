@@ -24,6 +24,10 @@ type Finding struct {
 	Evidence  []string       `json:"evidence,omitempty"`
 	Caveats   []string       `json:"caveats,omitempty"`
 	Advice    string         `json:"advice,omitempty"`
+	// Share is the part of the intervals or operations of its subject that it affects, up to 1; 0: all of them.
+	Share float64 `json:"share,omitempty"`
+	// Flatters: the fault can only have made the numbers better than the truth, so that a limit that they miss is missed.
+	Flatters bool `json:"flatters,omitempty"`
 	Pos       *diag.Position `json:"position,omitempty"`
 }
 

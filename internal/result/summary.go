@@ -59,8 +59,9 @@ type Evaluated struct {
 	Full        float64  `json:"full,omitempty"` // value of 100 %, in Unit: for CPU in MHz, if the target reports both; else 0
 	Bands       []Band   `json:"bands,omitempty"`
 	Simulated   bool     `json:"simulated,omitempty"`
-	Unasked     bool     `json:"unasked,omitempty"` // not requested by the scenario: shown because the target counts it
-	FromNanos   int64    `json:"from_ns"`           // the window that the scenario requests
+	Averages    bool     `json:"averages,omitempty"` // latencies that are means over a period, from counters: no single operation is known
+	Unasked     bool     `json:"unasked,omitempty"`  // not requested by the scenario: shown because the target counts it
+	FromNanos   int64    `json:"from_ns"`            // the window that the scenario requests
 	ToNanos     int64    `json:"to_ns"`
 	Series      []Series `json:"series"`
 	Stats       []Stats  `json:"stats"`             // of the whole window first, then per Window, in order

@@ -34,7 +34,7 @@ type Validity string
 const (
 	Valid     Validity = "VALID"
 	Qualified Validity = "QUALIFIED" // a warning restricts some of the numbers
-	Invalid   Validity = "INVALID"   // they do not hold: nothing passes by them
+	Invalid   Validity = "INVALID"   // they do not hold: no threshold is decided by them
 )
 
 // ValidityOf derives the validity of a run that has ended, and one sentence on why. Findings are in the order of the audit: the

@@ -2,6 +2,7 @@ package document
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/braggdev/bragg/internal/finding"
@@ -25,6 +26,9 @@ func CheckText(c result.Check) string {
 	text := c.Text
 	if scope := c.Window + c.Event; scope != "" {
 		text += " (" + scope + ")"
+	}
+	if strings.HasPrefix(c.Reason, "measured ") || math.IsNaN(float64(c.Value)) {
+		return text + ": " + verdict
 	}
 	return fmt.Sprintf("%s: %s, %s", text, verdict, MeasuredText(c))
 }
