@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/braggdev/bragg/internal/audit/rule"
+
 	"github.com/braggdev/bragg/internal/audit"
 	"github.com/braggdev/bragg/internal/audit/digest"
 	"github.com/braggdev/bragg/internal/finding"
@@ -28,11 +30,11 @@ func TestEveryRuleIsDescribed(t *testing.T) {
 }
 
 func TestEmptyInputIsIncomplete(t *testing.T) {
-	found := audit.Check(audit.Input{Digest: digest.New()})
+	found := audit.Check(rule.Input{Digest: digest.New()})
 	if len(found) != 1 || found[0].Code != "run-incomplete" {
 		t.Errorf("an empty run has findings %v, want run-incomplete alone", found)
 	}
-	if again := audit.Check(audit.Input{}); len(again) != 1 {
+	if again := audit.Check(rule.Input{}); len(again) != 1 {
 		t.Errorf("without a digest: %v", again)
 	}
 }
@@ -74,7 +76,7 @@ func TestRehearsalIsDecidedWithDoubtfulNumbers(t *testing.T) {
 	}{{nil, finding.Unknown}, {&result.Rehearsal{Asked: 1e9}, finding.Warning}} {
 		digest := digest.New()
 		digest.Add(&stalled)
-		in := audit.Input{Digest: digest, Manifest: result.Manifest{Rehearsal: c.rehearsal},
+		in := rule.Input{Digest: digest, Manifest: result.Manifest{Rehearsal: c.rehearsal},
 			Summary: result.Summary{Ended: "completed", Loads: []result.LoadSummary{{Workload: "A", Instance: 1, ToNanos: 10e9}}}}
 		found := false
 		for _, f := range audit.Check(in) {

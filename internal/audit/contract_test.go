@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/braggdev/bragg/internal/audit/rule"
+
 	"github.com/braggdev/bragg/internal/audit"
 	"github.com/braggdev/bragg/internal/extent"
 	"github.com/braggdev/bragg/internal/finding"
@@ -203,7 +205,7 @@ func waiting(cpu float64) func(*made) {
 func other(fingerprint, ofOther string) func(*made) {
 	return func(m *made) {
 		m.load().Fingerprint = fingerprint
-		m.in.Others = []audit.Other{{Run: "run-2", Loads: []result.LoadSummary{{Workload: "w", Fingerprint: ofOther}}}}
+		m.in.Others = []rule.Other{{Run: "run-2", Loads: []result.LoadSummary{{Workload: "w", Fingerprint: ofOther}}}}
 	}
 }
 

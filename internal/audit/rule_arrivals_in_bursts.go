@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"github.com/braggdev/bragg/internal/audit/rule"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/unit"
@@ -9,7 +10,7 @@ import (
 // burstNoticed is how many operations due at one instant are reported: they queue behind each other, and latency is that of their queue.
 const burstNoticed = 4
 
-var arrivalsInBursts = Rule{
+var arrivalsInBursts = rule.Rule{
 	Code:    "arrivals-in-bursts",
 	Summary: "clones of a job with a rate issue their operations at the same instants",
 	Doc: "A rate is spaced evenly by default, and all clones (numjobs) of a job start their schedule together. Their operations " +
@@ -19,10 +20,10 @@ var arrivalsInBursts = Rule{
 	Check:   checkArrivalsInBursts,
 }
 
-func checkArrivalsInBursts(in *Input) []finding.Finding {
-	return aboutJobs(in, func(j *load.JobPlan) bool { return j.Linear && j.Clones >= burstNoticed }, func(l plannedLoad, jobs []load.JobPlan) finding.Finding {
+func checkArrivalsInBursts(in *rule.Input) []finding.Finding {
+	return rule.AboutJobs(in, func(j *load.JobPlan) bool { return j.Linear && j.Clones >= burstNoticed }, func(l rule.Load, jobs []load.JobPlan) finding.Finding {
 		n := unit.FormatWhole(uint64(jobs[0].Clones))
-		return in.about(l.LoadSummary, finding.Warning, "Set rate_process=poisson, or use one clone with a larger queue depth.",
-			"%s: the %s clones of %s issue their operations at the same instants, in bursts of %s.", in.name(l.LoadSummary), n, jobsText(jobs), n)
+		return in.About(l.LoadSummary, finding.Warning, "Set rate_process=poisson, or use one clone with a larger queue depth.",
+			"%s: the %s clones of %s issue their operations at the same instants, in bursts of %s.", in.Name(l.LoadSummary), n, rule.JobsText(jobs), n)
 	})
 }

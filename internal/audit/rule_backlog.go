@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"github.com/braggdev/bragg/internal/audit/rule"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/unit"
 )
@@ -8,7 +9,7 @@ import (
 // backlogSeconds is the smallest backlog that is reported, in seconds of work at the rate of the load.
 const backlogSeconds = 1.0
 
-var backlogAtEnd = Rule{
+var backlogAtEnd = rule.Rule{
 	Code:    "backlog-at-end",
 	Summary: "a workload ended with a backlog of due operations",
 	Doc: "The target was slower than the requested rate and had not caught up when the workload ended. Response times grow " +
@@ -17,9 +18,9 @@ var backlogAtEnd = Rule{
 	Check:   checkBacklog,
 }
 
-func checkBacklog(in *Input) []finding.Finding {
+func checkBacklog(in *rule.Input) []finding.Finding {
 	var list []finding.Finding
-	for _, l := range measured(in) {
+	for _, l := range rule.Measured(in) {
 		var waiting uint64
 		for _, s := range in.Digest.Of(l.Workload, l.Instance, l.Prefill) {
 			waiting += s.BacklogEnd
@@ -28,8 +29,8 @@ func checkBacklog(in *Input) []finding.Finding {
 		if waiting == 0 || l.Due == 0 || float64(waiting) < backlogSeconds*rate {
 			continue
 		}
-		list = append(list, in.about(l, finding.Warning, "Lower the rate: this target cannot sustain it.",
-			"%s ended with a backlog of %s operations (%.3g s of work at its rate).", in.name(l), unit.FormatWhole(waiting), float64(waiting)/rate))
+		list = append(list, in.About(l, finding.Warning, "Lower the rate: this target cannot sustain it.",
+			"%s ended with a backlog of %s operations (%.3g s of work at its rate).", in.Name(l), unit.FormatWhole(waiting), float64(waiting)/rate))
 	}
 	return list
 }

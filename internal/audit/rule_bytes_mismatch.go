@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"github.com/braggdev/bragg/internal/audit/rule"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/unit"
 )
@@ -8,7 +9,7 @@ import (
 // bytesTolerance: counts and bytes are exact, but operations at the borders of a fallen generator may miss in one of them.
 const bytesTolerance = 0.01
 
-var bytesMismatch = Rule{
+var bytesMismatch = rule.Rule{
 	Code:    "bytes-mismatch",
 	Summary: "operations and bytes of a workload do not fit its block sizes",
 	Doc: "The mean size of all operations of a workload lies between its smallest and its largest block. If it does not, " +
@@ -18,11 +19,11 @@ var bytesMismatch = Rule{
 	Check:   checkBytesMismatch,
 }
 
-func checkBytesMismatch(in *Input) []finding.Finding {
+func checkBytesMismatch(in *rule.Input) []finding.Finding {
 	var list []finding.Finding
-	for _, l := range planned(in) {
+	for _, l := range rule.Planned(in) {
 		var smallest, largest int64
-		for i, j := range l.plan.Jobs {
+		for i, j := range l.Plan.Jobs {
 			if i == 0 || j.BlockMin < smallest {
 				smallest = j.BlockMin
 			}
@@ -35,8 +36,8 @@ func checkBytesMismatch(in *Input) []finding.Finding {
 		if mean >= (1-bytesTolerance)*float64(smallest) && mean <= (1+bytesTolerance)*float64(largest) {
 			continue
 		}
-		list = append(list, in.about(l.LoadSummary, finding.Unknown, "Do not use these numbers. Report it, with the bundle.",
-			"%s moved %s per operation, but its blocks have %s at least and %s at most.", in.name(l.LoadSummary), unit.FormatBytes(int64(mean)),
+		list = append(list, in.About(l.LoadSummary, finding.Unknown, "Do not use these numbers. Report it, with the bundle.",
+			"%s moved %s per operation, but its blocks have %s at least and %s at most.", in.Name(l.LoadSummary), unit.FormatBytes(int64(mean)),
 			unit.FormatBytes(smallest), unit.FormatBytes(largest)))
 	}
 	return list

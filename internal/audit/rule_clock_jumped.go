@@ -3,12 +3,14 @@ package audit
 import (
 	"fmt"
 
+	"github.com/braggdev/bragg/internal/audit/rule"
+
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-var clockJumped = Rule{
+var clockJumped = rule.Rule{
 	Code:    "clock-jumped",
 	Summary: "a clock was set, or a VM was paused",
 	Doc: "Bragg compares the clocks of agents with the clock of the run every 10 seconds. One of them changed by more than " +
@@ -19,7 +21,7 @@ var clockJumped = Rule{
 	Check:   checkClockJumped,
 }
 
-func checkClockJumped(in *Input) []finding.Finding {
+func checkClockJumped(in *rule.Input) []finding.Finding {
 	var list []finding.Finding
 	at, count, worsts := map[string]int{}, map[string]int{}, map[string]interval.Event{}
 	for _, e := range in.Events {
@@ -49,7 +51,7 @@ func checkClockJumped(in *Input) []finding.Finding {
 		if n := count[f.Subject]; n > 1 {
 			times = fmt.Sprintf("%d times", n)
 		}
-		f.Claim = fmt.Sprintf("The clock of %s jumped %s, by up to %s at %s.", f.Subject, times, span(max(worst.SpanNanos, -worst.SpanNanos)),
+		f.Claim = fmt.Sprintf("The clock of %s jumped %s, by up to %s at %s.", f.Subject, times, rule.Span(max(worst.SpanNanos, -worst.SpanNanos)),
 			unit.FormatClock(worst.AtNanos))
 		f.Advice = "Use a time service that slews the clock, and check whether the VM was paused or migrated."
 	}

@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/braggdev/bragg/internal/audit/rule"
+
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-var controllerPaused = Rule{
+var controllerPaused = rule.Rule{
 	Code:    "controller-paused",
 	Summary: "the controller of the run was paused",
 	Doc: "The controller was stopped by a signal (Ctrl-Z, a debugger, a frozen control group), or its machine was " +
@@ -24,10 +26,10 @@ func pauseClaim(e interval.Event, from int64) string {
 	if from == e.AtNanos || e.SpanNanos < int64(time.Second) {
 		return fmt.Sprintf("The controller was paused at %s: its machine was suspended.", unit.FormatClock(e.AtNanos))
 	}
-	return fmt.Sprintf("The controller was paused for %s, from %s to %s.", span(e.SpanNanos), unit.FormatClock(from), unit.FormatClock(e.AtNanos))
+	return fmt.Sprintf("The controller was paused for %s, from %s to %s.", rule.Span(e.SpanNanos), unit.FormatClock(from), unit.FormatClock(e.AtNanos))
 }
 
-func checkControllerPaused(in *Input) []finding.Finding {
+func checkControllerPaused(in *rule.Input) []finding.Finding {
 	var list []finding.Finding
 	for _, e := range in.Events {
 		if e.Kind != interval.EventPaused {

@@ -3,13 +3,15 @@ package audit
 import (
 	"fmt"
 
+	"github.com/braggdev/bragg/internal/audit/rule"
+
 	"github.com/braggdev/bragg/internal/analysis"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-var coordinatedOmission = Rule{
+var coordinatedOmission = rule.Rule{
 	Code:    "coordinated-omission",
 	Summary: "a closed loop issued nothing while operations hung",
 	Doc: "A workload without a rate issues the next operation when an earlier one has completed. While the target hangs, it issues " +
@@ -21,9 +23,9 @@ var coordinatedOmission = Rule{
 	Flatters: true,
 }
 
-func checkOmission(in *Input) []finding.Finding {
+func checkOmission(in *rule.Input) []finding.Finding {
 	var list []finding.Finding
-	for _, l := range measured(in) {
+	for _, l := range rule.Measured(in) {
 		if l.Engine().Loop != interval.LoopClosed {
 			continue
 		}
@@ -43,7 +45,7 @@ func checkOmission(in *Input) []finding.Finding {
 				}
 				list = append(list, finding.Finding{Severity: finding.Warning, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
 					Claim: fmt.Sprintf("%s is a closed loop that hung: %s of %s operations is %s as measured, and would be %s if it had not stopped issuing operations.",
-						in.name(l), p.name, l.Engine().Operation(d), unit.FormatLatency(before), unit.FormatLatency(after)),
+						in.Name(l), p.name, l.Engine().Operation(d), unit.FormatLatency(before), unit.FormatLatency(after)),
 					Advice: "Give the workload a rate (rate_iops), or use the corrected percentile (corrected_" + p.name + ").",
 				})
 				break

@@ -1,11 +1,11 @@
 package audit
 
 import (
+	"github.com/braggdev/bragg/internal/audit/rule"
 	"github.com/braggdev/bragg/internal/finding"
-	"github.com/braggdev/bragg/internal/result"
 )
 
-var copiedRun = Rule{
+var copiedRun = rule.Rule{
 	Code:    "copied-run",
 	Summary: "two runs have identical raw samples",
 	Doc: "Latencies in nanoseconds never repeat second by second. Two runs with the same samples are one run: a bundle was " +
@@ -14,30 +14,24 @@ var copiedRun = Rule{
 	Check:   checkCopiedRun,
 }
 
-func checkCopiedRun(in *Input) []finding.Finding {
+func checkCopiedRun(in *rule.Input) []finding.Finding {
 	var list []finding.Finding
-	for _, l := range measured(in) {
+	for _, l := range rule.Measured(in) {
 		for _, o := range in.Others {
 			for i := range o.Loads {
 				if l.Fingerprint == "" || o.Loads[i].Fingerprint != l.Fingerprint || in.Manifest.Target.Simulated {
 					continue
 				}
-				list = append(list, in.about(l, finding.Unknown, "Compare with another run.",
-					"The raw samples of %s are those of run %s: one of the two is a copy.", in.name(l), o.Run))
+				list = append(list, in.About(l, finding.Unknown, "Compare with another run.",
+					"The raw samples of %s are those of run %s: one of the two is a copy.", in.Name(l), o.Run))
 			}
 		}
 	}
 	return list
 }
 
-// Other is a run beside the one that is checked.
-type Other struct {
-	Run   string
-	Loads []result.LoadSummary
-}
-
 // AgainstOthers checks a run against others that it is compared with.
-func AgainstOthers(in Input) []finding.Finding {
+func AgainstOthers(in rule.Input) []finding.Finding {
 	list := copiedRun.Check(&in)
 	for i := range list {
 		list[i].Code = copiedRun.Code

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"github.com/braggdev/bragg/internal/audit/rule"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
@@ -12,7 +13,7 @@ const (
 	depthHalf    = 0.5
 )
 
-var depthNotReached = Rule{
+var depthNotReached = rule.Rule{
 	Code:    "depth-not-reached",
 	Summary: "a closed loop did not have its queue depth in flight",
 	Doc: "A closed loop keeps its whole queue depth in flight. The depth reached is the rate times the mean service time " +
@@ -22,11 +23,11 @@ var depthNotReached = Rule{
 	Check:   checkDepthNotReached,
 }
 
-func checkDepthNotReached(in *Input) []finding.Finding {
+func checkDepthNotReached(in *rule.Input) []finding.Finding {
 	var list []finding.Finding
-	for _, l := range planned(in) {
-		depth := float64(l.plan.Depth())
-		pauses := len(l.jobs(func(j *load.JobPlan) bool { return j.Pauses || j.RateIOPS > 0 })) > 0
+	for _, l := range rule.Planned(in) {
+		depth := float64(l.Plan.Depth())
+		pauses := len(l.Jobs(func(j *load.JobPlan) bool { return j.Pauses || j.RateIOPS > 0 })) > 0
 		reached := 0.0
 		for _, s := range in.Digest.Of(l.Workload, l.Instance, false) {
 			reached = max(reached, s.DepthMax)
@@ -34,9 +35,9 @@ func checkDepthNotReached(in *Input) []finding.Finding {
 		if l.Engine().Loop != interval.LoopClosed || !l.Engine().DoesIO() || pauses || reached == 0 || reached >= depthReached*depth {
 			continue
 		}
-		f := in.about(l.LoadSummary, finding.Info,
+		f := in.About(l.LoadSummary, finding.Info,
 			"Give the generator more CPUs or jobs, set direct=1 for libaio, or request the depth that it reaches.",
-			"%s had at most %.2g of %g operations in flight: its numbers are not those of queue depth %g.", in.name(l.LoadSummary), reached,
+			"%s had at most %.2g of %g operations in flight: its numbers are not those of queue depth %g.", in.Name(l.LoadSummary), reached,
 			depth, depth)
 		if reached < depthHalf*depth {
 			f.Severity = finding.Warning

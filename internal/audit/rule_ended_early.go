@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"github.com/braggdev/bragg/internal/audit/rule"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/result"
@@ -9,7 +10,7 @@ import (
 // earlyShare of its runtime is missing from a load that ended early; the last interval and the start of an agent are less.
 const earlyShare = 0.05
 
-var endedEarly = Rule{
+var endedEarly = rule.Rule{
 	Code:    "ended-early",
 	Summary: "a workload ended before its runtime",
 	Doc: "The step gives the workload a runtime, but its jobs were done before: without time_based, a job ends when its size is " +
@@ -19,21 +20,21 @@ var endedEarly = Rule{
 	Check:   checkEndedEarly,
 }
 
-func checkEndedEarly(in *Input) []finding.Finding {
+func checkEndedEarly(in *rule.Input) []finding.Finding {
 	var list []finding.Finding
-	for _, l := range measured(in) {
-		runtime, ended := int64(in.plan().Runtime(l.Workload, l.Instance)), l.ToNanos-l.FromNanos
-		if runtime == 0 || l.Error != "" || in.Summary.Ended != result.EndedCompleted || float64(ended) >= (1-earlyShare)*float64(runtime) || in.stopped(l) {
+	for _, l := range rule.Measured(in) {
+		runtime, ended := int64(in.KnownPlan().Runtime(l.Workload, l.Instance)), l.ToNanos-l.FromNanos
+		if runtime == 0 || l.Error != "" || in.Summary.Ended != result.EndedCompleted || float64(ended) >= (1-earlyShare)*float64(runtime) || stopped(in, l) {
 			continue
 		}
-		list = append(list, in.about(l, finding.Warning, "Set time_based=1 in the job file.",
-			"%s ended after %s of %s: its jobs had transferred their size.", in.name(l), span(ended), span(runtime)))
+		list = append(list, in.About(l, finding.Warning, "Set time_based=1 in the job file.",
+			"%s ended after %s of %s: its jobs had transferred their size.", in.Name(l), rule.Span(ended), rule.Span(runtime)))
 	}
 	return list
 }
 
 // stopped reports whether a step or a power cut of the run ended the load on one VM at least.
-func (in *Input) stopped(l *result.LoadSummary) bool {
+func stopped(in *rule.Input, l *result.LoadSummary) bool {
 	for _, e := range in.Events {
 		if e.Workload == l.Workload && e.Instance == l.Instance && e.Prefill == l.Prefill && (e.Stopped || e.CutByRun || e.Error != "" && e.Kind == interval.EventWorkloadEnd) {
 			return true

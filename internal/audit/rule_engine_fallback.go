@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/braggdev/bragg/internal/audit/rule"
+
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
 )
 
-var engineFallback = Rule{
+var engineFallback = rule.Rule{
 	Code:    "engine-fallback",
 	Summary: "the native engine ran without io_uring or through the page cache, or engines differ within a run",
 	Doc: "Where the kernel refuses io_uring, the native engine uses libaio, or one thread for each operation in flight. " +
@@ -19,11 +21,11 @@ var engineFallback = Rule{
 	Check:   checkEngineFallback,
 }
 
-func checkEngineFallback(in *Input) []finding.Finding {
+func checkEngineFallback(in *rule.Input) []finding.Finding {
 	var list []finding.Finding
 	seen := map[string]bool{}
 	kinds := map[string]bool{}
-	for _, l := range measured(in) {
+	for _, l := range rule.Measured(in) {
 		var fell, buffered []interval.Engine // VMs of one load may differ
 		for _, e := range l.Engines {
 			kinds[e.Name] = true
@@ -41,11 +43,11 @@ func checkEngineFallback(in *Input) []finding.Finding {
 		seen[key] = true
 		if len(fell) > 0 {
 			list = append(list, finding.Finding{Severity: finding.Info, Subject: l.Workload,
-				Claim: fmt.Sprintf("%s ran with %q: %s was not used.", in.name(l), interval.EngineText(fell), fell[0].Fallback.From)})
+				Claim: fmt.Sprintf("%s ran with %q: %s was not used.", in.Name(l), interval.EngineText(fell), fell[0].Fallback.From)})
 		}
 		if len(buffered) > 0 {
 			list = append(list, finding.Finding{Severity: finding.Warning, Subject: l.Workload,
-				Claim: fmt.Sprintf("%s ran with %q: its numbers may be those of the page cache.", in.name(l), interval.EngineText(buffered))})
+				Claim: fmt.Sprintf("%s ran with %q: its numbers may be those of the page cache.", in.Name(l), interval.EngineText(buffered))})
 		}
 	}
 	if len(kinds) > 1 {

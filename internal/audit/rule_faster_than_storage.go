@@ -3,6 +3,8 @@ package audit
 import (
 	"slices"
 
+	"github.com/braggdev/bragg/internal/audit/rule"
+
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/unit"
@@ -12,7 +14,7 @@ import (
 // kernel's own path to a device 3 µs.
 const storageNanosMin = 5_000
 
-var fasterThanStorage = Rule{
+var fasterThanStorage = rule.Rule{
 	Code:    "faster-than-storage",
 	Summary: "operations completed faster than any disk",
 	Doc: "Half of all operations took less than 5 µs, from submission to completion. No disk and no network does that: the page " +
@@ -21,9 +23,9 @@ var fasterThanStorage = Rule{
 	Check:   checkFasterThanStorage,
 }
 
-func checkFasterThanStorage(in *Input) []finding.Finding {
+func checkFasterThanStorage(in *rule.Input) []finding.Finding {
 	var list []finding.Finding
-	for _, l := range measured(in) {
+	for _, l := range rule.Measured(in) {
 		if in.Manifest.Target.Simulated || !l.Engine().DoesIO() || slices.ContainsFunc(l.Engines, null) {
 			continue
 		}
@@ -32,9 +34,9 @@ func checkFasterThanStorage(in *Input) []finding.Finding {
 			if h == nil || h.Count() < samplesP99 || h.Quantile(0.5) >= storageNanosMin {
 				continue
 			}
-			list = append(list, in.about(l, finding.Warning,
+			list = append(list, in.About(l, finding.Warning,
 				"Set direct=1, write the data before it is read, and check that the disk is not in memory.",
-				"Half of the %s operations of %s took %s or less: no disk answers that fast.", l.Engine().Operation(int(d)), in.name(l),
+				"Half of the %s operations of %s took %s or less: no disk answers that fast.", l.Engine().Operation(int(d)), in.Name(l),
 				unit.FormatLatency(h.Quantile(0.5))))
 		}
 	}

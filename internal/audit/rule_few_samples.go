@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/braggdev/bragg/internal/audit/rule"
+
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/unit"
@@ -16,7 +18,7 @@ const (
 	samplesP99  = 1_000
 )
 
-var fewSamples = Rule{
+var fewSamples = rule.Rule{
 	Code:    "few-samples",
 	Summary: "too few operations for a high percentile",
 	Doc: "A stable percentile has about ten operations beyond it: 10,000 operations for p99.9, 1,000 for p99. With fewer, " +
@@ -25,9 +27,9 @@ var fewSamples = Rule{
 	Check:   checkFewSamples,
 }
 
-func checkFewSamples(in *Input) []finding.Finding {
+func checkFewSamples(in *rule.Input) []finding.Finding {
 	var list []finding.Finding
-	for _, l := range measured(in) {
+	for _, l := range rule.Measured(in) {
 		for d := range l.Directions {
 			n := l.Directions[d].Operations
 			if n == 0 || n >= samplesP999 {
@@ -37,8 +39,8 @@ func checkFewSamples(in *Input) []finding.Finding {
 			if n < samplesP99 {
 				percentile, beyond = "p99 (and p99.9)", n/100
 			}
-			list = append(list, in.about(l, finding.Info, "Run the workload longer, or use a lower percentile.",
-				"%s has too few %s operations (%s) for a stable %s: %s beyond it.", in.name(l), l.Engine().Operation(d), unit.FormatWhole(n),
+			list = append(list, in.About(l, finding.Info, "Run the workload longer, or use a lower percentile.",
+				"%s has too few %s operations (%s) for a stable %s: %s beyond it.", in.Name(l), l.Engine().Operation(d), unit.FormatWhole(n),
 				percentile, beyondText(beyond)))
 		}
 	}

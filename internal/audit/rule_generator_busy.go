@@ -3,6 +3,8 @@ package audit
 import (
 	"fmt"
 
+	"github.com/braggdev/bragg/internal/audit/rule"
+
 	"github.com/braggdev/bragg/internal/audit/digest"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/textio"
@@ -17,7 +19,7 @@ const (
 	saturatedShareNoticed = 0.05
 )
 
-var generatorBusy = Rule{
+var generatorBusy = rule.Rule{
 	Code:    "generator-cpu-bound",
 	Summary: "a thread of a load generator was CPU-bound",
 	Doc: "A CPU-bound generator measures itself: its CPU limits the throughput, and every latency contains its queue. An " +
@@ -27,9 +29,9 @@ var generatorBusy = Rule{
 	Check:   checkGeneratorBusy,
 }
 
-func checkGeneratorBusy(in *Input) []finding.Finding {
+func checkGeneratorBusy(in *rule.Input) []finding.Finding {
 	var list []finding.Finding
-	for _, l := range measured(in) {
+	for _, l := range rule.Measured(in) {
 		var worst *digest.Stream
 		busy := 0
 		cores := func(s *digest.Stream) float64 { return float64(s.CPUNanos) / float64(max(1, s.Lasted())) }
@@ -48,14 +50,14 @@ func checkGeneratorBusy(in *Input) []finding.Finding {
 		}
 		f := finding.Finding{Severity: finding.Warning, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
 			Claim: fmt.Sprintf("The load generator of %s used %.2f CPU cores on %s; it may be the bottleneck, not the target.",
-				in.name(l), cores(worst), worst.VM),
+				in.Name(l), cores(worst), worst.VM),
 			Evidence: []string{fmt.Sprintf("%s with %.1f cores or more", textio.Plural(busy, "VM"), busyCores)},
 			Advice:   "Distribute the load over more jobs or VMs, or use larger blocks.",
 		}
 		if worst.EffortKnown {
 			f.FromNanos, f.Share = worst.SaturatedAt, float64(worst.SaturatedNanos)/float64(worst.Lasted())
 			f.Claim = fmt.Sprintf("The load generator of %s was CPU-bound in %s of its intervals on %s; it may be the bottleneck, not the target.",
-				in.name(l), unit.FormatPercent(f.Share), worst.VM)
+				in.Name(l), unit.FormatPercent(f.Share), worst.VM)
 			f.Evidence = []string{fmt.Sprintf("%s affected; %.2f CPU cores on average over all threads", textio.Plural(busy, "VM"), cores(worst))}
 		}
 		list = append(list, f)

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"github.com/braggdev/bragg/internal/audit/digest"
+	"github.com/braggdev/bragg/internal/audit/rule"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/unit"
 )
@@ -14,7 +15,7 @@ const (
 	stallShareUndecided = 0.10
 )
 
-var generatorStalled = Rule{
+var generatorStalled = rule.Rule{
 	Code:    "generator-stalled",
 	Summary: "the load generator stalled",
 	Doc: "The generator was stopped, or another program used its CPU. It submitted nothing in that time, so throughput is " +
@@ -24,9 +25,9 @@ var generatorStalled = Rule{
 	Check:   checkGeneratorStalled,
 }
 
-func checkGeneratorStalled(in *Input) []finding.Finding {
+func checkGeneratorStalled(in *rule.Input) []finding.Finding {
 	var list []finding.Finding
-	for _, l := range measured(in) {
+	for _, l := range rule.Measured(in) {
 		var stalled, lasted int64
 		var worst *digest.Stream
 		for _, s := range in.Digest.Of(l.Workload, l.Instance, l.Prefill) {
@@ -43,9 +44,9 @@ func checkGeneratorStalled(in *Input) []finding.Finding {
 		if worst.StallMaxNanos < stallNoticed && ratio < stallShareNoticed {
 			continue
 		}
-		f := in.about(l, finding.Warning, "Give the load generator more CPU, or run fewer VMs on its machine.",
-			"The load generator of %s stalled for %s (%s of its runtime), longest %s at %s on %s.", in.name(l), span(stalled),
-			unit.FormatPercent(ratio), span(worst.StallMaxNanos), unit.FormatClock(worst.StallMaxAt), worst.VM)
+		f := in.About(l, finding.Warning, "Give the load generator more CPU, or run fewer VMs on its machine.",
+			"The load generator of %s stalled for %s (%s of its runtime), longest %s at %s on %s.", in.Name(l), rule.Span(stalled),
+			unit.FormatPercent(ratio), rule.Span(worst.StallMaxNanos), unit.FormatClock(worst.StallMaxAt), worst.VM)
 		if f.Share = ratio; ratio >= stallShareUndecided {
 			f.Severity = finding.Unknown
 		}

@@ -3,6 +3,8 @@ package audit
 import (
 	"fmt"
 
+	"github.com/braggdev/bragg/internal/audit/rule"
+
 	"github.com/braggdev/bragg/internal/audit/digest"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/result"
@@ -17,7 +19,7 @@ const (
 	lackedShareUndecided = 0.25
 )
 
-var generatorStarved = Rule{
+var generatorStarved = rule.Rule{
 	Code:    "generator-starved",
 	Summary: "the load generator was starved of CPU time",
 	Doc: "A thread of the generator was runnable but had to wait: other programs or too many threads used the CPUs, the " +
@@ -28,9 +30,9 @@ var generatorStarved = Rule{
 	Check:   checkGeneratorStarved,
 }
 
-func checkGeneratorStarved(in *Input) []finding.Finding {
+func checkGeneratorStarved(in *rule.Input) []finding.Finding {
 	var list []finding.Finding
-	for _, l := range measured(in) {
+	for _, l := range rule.Measured(in) {
 		if f, ok := starved(in, l); ok {
 			list = append(list, f)
 		}
@@ -38,7 +40,7 @@ func checkGeneratorStarved(in *Input) []finding.Finding {
 	return list
 }
 
-func starved(in *Input, l *result.LoadSummary) (finding.Finding, bool) {
+func starved(in *rule.Input, l *result.LoadSummary) (finding.Finding, bool) {
 	var nanos, lacked, lasted int64
 	var first *digest.Stream
 	worst := digest.Stream{}
@@ -56,7 +58,7 @@ func starved(in *Input, l *result.LoadSummary) (finding.Finding, bool) {
 	}
 	share := float64(nanos) / float64(max(1, lasted))
 	f := finding.Finding{Severity: finding.Warning, Share: share, Subject: l.Workload, FromNanos: first.StarvedAt, ToNanos: l.ToNanos,
-		Claim: fmt.Sprintf("The load generator of %s was CPU-starved in %s of its intervals, first at %s on %s.", in.name(l),
+		Claim: fmt.Sprintf("The load generator of %s was CPU-starved in %s of its intervals, first at %s on %s.", in.Name(l),
 			unit.FormatPercent(share),
 			unit.FormatClock(first.StarvedAt), first.VM),
 		Advice: "Give the load generator more CPU, run fewer VMs on its machine, or use fewer threads.",
@@ -71,7 +73,7 @@ func starved(in *Input, l *result.LoadSummary) (finding.Finding, bool) {
 		{e.ThrottledNanos, "cgroup CPU throttling: up to %s in one interval, averaged over all CPUs"},
 	} {
 		if what.nanos > 0 {
-			f.Evidence = append(f.Evidence, fmt.Sprintf(what.text, span(what.nanos)))
+			f.Evidence = append(f.Evidence, fmt.Sprintf(what.text, rule.Span(what.nanos)))
 		}
 	}
 	if float64(lacked) >= lackedShareUndecided*float64(lasted) {

@@ -3,6 +3,8 @@ package audit
 import (
 	"fmt"
 
+	"github.com/braggdev/bragg/internal/audit/rule"
+
 	"github.com/braggdev/bragg/internal/audit/digest"
 	"github.com/braggdev/bragg/internal/finding"
 )
@@ -10,7 +12,7 @@ import (
 // identicalIntervals is how many busy intervals must agree in every count and every latency sum.
 const identicalIntervals = 5
 
-var identicalSamples = Rule{
+var identicalSamples = rule.Rule{
 	Code:    "identical-samples",
 	Summary: "two series contain identical raw samples",
 	Doc: "Latencies in nanoseconds never repeat second by second on two VMs. Series with identical samples were copied or " +
@@ -19,7 +21,7 @@ var identicalSamples = Rule{
 	Check:   checkIdenticalSamples,
 }
 
-func checkIdenticalSamples(in *Input) []finding.Finding {
+func checkIdenticalSamples(in *rule.Input) []finding.Finding {
 	if in.Manifest.Target.Simulated {
 		return nil // a simulated load may well repeat itself
 	}

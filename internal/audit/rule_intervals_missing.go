@@ -3,6 +3,8 @@ package audit
 import (
 	"fmt"
 
+	"github.com/braggdev/bragg/internal/audit/rule"
+
 	"github.com/braggdev/bragg/internal/audit/digest"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/textio"
@@ -12,7 +14,7 @@ import (
 // missingShareUndecided is the share of missing intervals from which a mean says little about the whole.
 const missingShareUndecided = 0.05
 
-var intervalsMissing = Rule{
+var intervalsMissing = rule.Rule{
 	Code:    "intervals-missing",
 	Summary: "seconds of a workload were not recorded",
 	Doc: "Intervals were lost with an agent or on the network. Charts show gaps, totals are too low, and the I/O in the " +
@@ -21,9 +23,9 @@ var intervalsMissing = Rule{
 	Check:   checkIntervalsMissing,
 }
 
-func checkIntervalsMissing(in *Input) []finding.Finding {
+func checkIntervalsMissing(in *rule.Input) []finding.Finding {
 	var list []finding.Finding
-	for _, l := range measured(in) {
+	for _, l := range rule.Measured(in) {
 		var missing, all int64
 		var first *digest.Stream
 		f := finding.Finding{Severity: finding.Warning, Subject: l.Workload}
@@ -43,8 +45,8 @@ func checkIntervalsMissing(in *Input) []finding.Finding {
 		}
 		f.FromNanos, f.ToNanos = first.Gaps[0].FromNanos, first.Gaps[0].ToNanos
 		f.Claim = fmt.Sprintf("%s of %s intervals of %s are missing (%s).", unit.FormatWhole(uint64(missing)), unit.FormatWhole(uint64(all)),
-			in.name(l),
-			share(uint64(missing), uint64(all)))
+			in.Name(l),
+			rule.Share(uint64(missing), uint64(all)))
 		if f.Share = float64(missing) / float64(all); float64(missing) >= missingShareUndecided*float64(all) {
 			f.Severity = finding.Unknown
 		}
@@ -55,13 +57,13 @@ func checkIntervalsMissing(in *Input) []finding.Finding {
 
 // unfinished finds streams without a final interval: their last intervals may be missing. A VM that the run itself powered off
 // could not send one.
-func unfinished(in *Input) []finding.Finding {
+func unfinished(in *rule.Input) []finding.Finding {
 	var list []finding.Finding
-	for _, l := range measured(in) {
+	for _, l := range rule.Measured(in) {
 		f := finding.Finding{Severity: finding.Warning, Subject: l.Workload}
 		n := 0
 		for _, s := range in.Digest.Of(l.Workload, l.Instance, l.Prefill) {
-			if _, cut := in.cutAt(s); s.Final || cut {
+			if _, cut := cutAt(in, s); s.Final || cut {
 				continue
 			}
 			n++
@@ -72,7 +74,7 @@ func unfinished(in *Input) []finding.Finding {
 		if n == 0 {
 			continue
 		}
-		f.Claim = fmt.Sprintf("%s on %s ended without a final interval; later operations were not recorded.", in.name(l), textio.Plural(n, "VM"))
+		f.Claim = fmt.Sprintf("%s on %s ended without a final interval; later operations were not recorded.", in.Name(l), textio.Plural(n, "VM"))
 		list = append(list, f)
 	}
 	return list

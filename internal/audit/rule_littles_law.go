@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"github.com/braggdev/bragg/internal/audit/rule"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/unit"
 )
@@ -12,7 +13,7 @@ const (
 	littleWrong   = 0.10
 )
 
-var littlesLaw = Rule{
+var littlesLaw = rule.Rule{
 	Code:    "littles-law",
 	Summary: "latency and rate of a workload contradict its queue depth",
 	Doc: "Little's law: the mean number of operations in flight is their rate times their mean latency. It cannot exceed the queue " +
@@ -21,10 +22,10 @@ var littlesLaw = Rule{
 	Check:   checkLittlesLaw,
 }
 
-func checkLittlesLaw(in *Input) []finding.Finding {
+func checkLittlesLaw(in *rule.Input) []finding.Finding {
 	var list []finding.Finding
-	for _, l := range planned(in) {
-		depth := l.plan.Depth()
+	for _, l := range rule.Planned(in) {
+		depth := l.Plan.Depth()
 		var lasted, service, operations float64
 		for _, s := range in.Digest.Of(l.Workload, l.Instance, false) {
 			lasted, service, operations = lasted+float64(s.Lasted()), service+s.ServiceNanos, operations+float64(s.Operations)
@@ -32,8 +33,8 @@ func checkLittlesLaw(in *Input) []finding.Finding {
 		if depth == 0 || lasted < float64(shortNanos) || service < (1+littleNoticed)*float64(depth)*lasted {
 			continue
 		}
-		f := in.about(l.LoadSummary, finding.Warning, "Do not use these numbers. Report it, with the bundle.",
-			"%s: %s operations/s per VM at %s are %.1f in flight, but its jobs have a queue depth of %d.", in.name(l.LoadSummary),
+		f := in.About(l.LoadSummary, finding.Warning, "Do not use these numbers. Report it, with the bundle.",
+			"%s: %s operations/s per VM at %s are %.1f in flight, but its jobs have a queue depth of %d.", in.Name(l.LoadSummary),
 			unit.FormatWhole(uint64(operations/lasted*1e9)), unit.FormatLatency(service/operations), service/lasted, depth)
 		if service > (1+littleWrong)*float64(depth)*lasted {
 			f.Severity = finding.Unknown

@@ -6,11 +6,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/braggdev/bragg/internal/audit/rule"
+
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-var loadErrors = Rule{
+var loadErrors = rule.Rule{
 	Code:    "load-errors",
 	Summary: "operations of a workload failed",
 	Doc:     "A failed operation transferred no data. It is in no operation count and no latency, so a load that fails fast can look fast.",
@@ -18,7 +20,7 @@ var loadErrors = Rule{
 	Check:   checkLoadErrors,
 }
 
-func checkLoadErrors(in *Input) []finding.Finding {
+func checkLoadErrors(in *rule.Input) []finding.Finding {
 	var list []finding.Finding
 	for i := range in.Summary.Loads {
 		l := &in.Summary.Loads[i]
@@ -32,8 +34,8 @@ func checkLoadErrors(in *Input) []finding.Finding {
 			classes = append(classes, unit.FormatWhole(l.Total.Errors[c])+" "+c)
 		}
 		f := finding.Finding{Severity: finding.Warning, Share: float64(failed) / float64(all), Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
-			Claim: fmt.Sprintf("%s of %s operations of %s failed (%s): %s.", unit.FormatWhole(failed), unit.FormatWhole(all), in.name(l),
-				share(failed, all), strings.Join(classes, ", "))}
+			Claim: fmt.Sprintf("%s of %s operations of %s failed (%s): %s.", unit.FormatWhole(failed), unit.FormatWhole(all), in.Name(l),
+				rule.Share(failed, all), strings.Join(classes, ", "))}
 		if t := l.Total.Failed; t != nil && t.Count() > 0 {
 			f.Evidence = append(f.Evidence, fmt.Sprintf("the longest failed after %s", unit.FormatLatency(float64(t.Max()))))
 		}

@@ -3,11 +3,13 @@ package audit
 import (
 	"slices"
 
+	"github.com/braggdev/bragg/internal/audit/rule"
+
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
 )
 
-var noIO = Rule{
+var noIO = rule.Rule{
 	Code:    "no-io",
 	Summary: "a workload did no I/O",
 	Doc: "The null engine completes operations without doing them. Its numbers are the limit of the generator on this machine, " +
@@ -17,13 +19,13 @@ var noIO = Rule{
 	Flatters: true,
 }
 
-func checkNoIO(in *Input) []finding.Finding {
+func checkNoIO(in *rule.Input) []finding.Finding {
 	var list []finding.Finding
-	for _, l := range measured(in) {
+	for _, l := range rule.Measured(in) {
 		if slices.ContainsFunc(l.Engines, null) && !in.Manifest.Target.Simulated {
-			list = append(list, in.about(l, finding.Unknown,
+			list = append(list, in.About(l, finding.Unknown,
 				"Remove ioengine=null from the job file and backend=null from the options of the workload.",
-				"%s ran with the null engine: no I/O was done.", in.name(l)))
+				"%s ran with the null engine: no I/O was done.", in.Name(l)))
 		}
 	}
 	return list

@@ -3,6 +3,8 @@ package audit
 import (
 	"fmt"
 
+	"github.com/braggdev/bragg/internal/audit/rule"
+
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/unit"
 )
@@ -10,7 +12,7 @@ import (
 // notIssuedNoticed is the share of due operations from which percentiles change noticeably.
 const notIssuedNoticed = 0.001
 
-var notIssued = Rule{
+var notIssued = rule.Rule{
 	Code:    "not-issued",
 	Summary: "operations of a workload with a rate were dropped",
 	Doc: "In a workload with a rate every operation has an intended start. When the target falls far behind, the generator " +
@@ -20,15 +22,15 @@ var notIssued = Rule{
 	Flatters: true,
 }
 
-func checkNotIssued(in *Input) []finding.Finding {
+func checkNotIssued(in *rule.Input) []finding.Finding {
 	var list []finding.Finding
-	for _, l := range measured(in) {
+	for _, l := range rule.Measured(in) {
 		if l.NotIssued == 0 {
 			continue
 		}
 		f := finding.Finding{Severity: finding.Info, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
 			Claim: fmt.Sprintf("%s dropped %s of %s due operations (%s).",
-				in.name(l), unit.FormatWhole(l.NotIssued), unit.FormatWhole(l.Due), share(l.NotIssued, l.Due)),
+				in.Name(l), unit.FormatWhole(l.NotIssued), unit.FormatWhole(l.Due), rule.Share(l.NotIssued, l.Due)),
 			Share:   float64(l.NotIssued) / float64(max(l.Due, 1)),
 			Caveats: []string{"Dropped operations are not in the percentiles; real tail latency is worse."},
 		}

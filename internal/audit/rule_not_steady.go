@@ -3,6 +3,7 @@ package audit
 import (
 	"fmt"
 
+	"github.com/braggdev/bragg/internal/audit/rule"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/steady"
@@ -12,7 +13,7 @@ import (
 // unsteadyWarned is how many times the limit a rate before the first event must be found to be a warning.
 const unsteadyWarned = 2
 
-var notSteady = Rule{
+var notSteady = rule.Rule{
 	Code:    "not-steady",
 	Summary: "a workload was not steady within a window",
 	Doc: "IOPS, median or p99 of response time of all VMs together were not steady between two steps, by SNIA's rule (the means of five " +
@@ -24,9 +25,9 @@ var notSteady = Rule{
 	Check:   checkNotSteady,
 }
 
-func checkNotSteady(in *Input) []finding.Finding {
+func checkNotSteady(in *rule.Input) []finding.Finding {
 	var list []finding.Finding
-	for _, l := range measured(in) {
+	for _, l := range rule.Measured(in) {
 		c := in.Digest.Course(l.Workload, l.Instance)
 		var worst *finding.Finding
 		worstDegree := 0.0
@@ -38,7 +39,7 @@ func checkNotSteady(in *Input) []finding.Finding {
 			why := v.Reasons[0]
 			worstDegree = why.Degree()
 			worst = &finding.Finding{Severity: unsteadySeverity(l, w, why), Subject: l.Workload, FromNanos: w.FromNanos, ToNanos: w.ToNanos,
-				Claim: fmt.Sprintf("%s was not steady %s: %s over %s %s.", in.name(l), windowName(w), why.String(), span(w.ToNanos-w.FromNanos), why.Bound())}
+				Claim: fmt.Sprintf("%s was not steady %s: %s over %s %s.", in.Name(l), windowName(w), why.String(), rule.Span(w.ToNanos-w.FromNanos), why.Bound())}
 			for _, r := range v.Reasons[1:] {
 				worst.Evidence = append(worst.Evidence, r.String()+" "+r.Bound())
 			}
@@ -60,7 +61,7 @@ func unsteadySeverity(l *result.LoadSummary, w result.Window, why steady.Reason)
 }
 
 // windowsOf divides the time of l by the windows of the run; a load outside all windows is one window.
-func windowsOf(in *Input, l *result.LoadSummary) []result.Window {
+func windowsOf(in *rule.Input, l *result.LoadSummary) []result.Window {
 	var list []result.Window
 	for _, w := range in.Summary.Windows {
 		w.FromNanos, w.ToNanos = max(w.FromNanos, l.FromNanos), min(w.ToNanos, l.ToNanos)

@@ -3,10 +3,12 @@ package audit
 import (
 	"fmt"
 
+	"github.com/braggdev/bragg/internal/audit/rule"
+
 	"github.com/braggdev/bragg/internal/finding"
 )
 
-var oldFio = Rule{
+var oldFio = rule.Rule{
 	Code:    "old-fio",
 	Summary: "an old fio ran the load",
 	Doc: "fio before 3.3 drew random offsets of small, time-based writes from a part of the range only after it had used every " +
@@ -15,16 +17,16 @@ var oldFio = Rule{
 	Check:   checkOldFio,
 }
 
-func checkOldFio(in *Input) []finding.Finding {
+func checkOldFio(in *rule.Input) []finding.Finding {
 	var list []finding.Finding
-	for _, l := range planned(in) {
+	for _, l := range rule.Planned(in) {
 		e := l.Engine()
 		var major, minor int
 		if n, _ := fmt.Sscanf(e.Version, "%d.%d", &major, &minor); e.Name != "fio" || n < 2 || major > 3 || major == 3 && minor >= 3 {
 			continue
 		}
-		list = append(list, in.about(l.LoadSummary, finding.Warning, "Install fio 3.3 or newer, or use the native engine.",
-			"%s was run by fio %s; versions before 3.3 write small random blocks elsewhere.", in.name(l.LoadSummary), e.Version))
+		list = append(list, in.About(l.LoadSummary, finding.Warning, "Install fio 3.3 or newer, or use the native engine.",
+			"%s was run by fio %s; versions before 3.3 write small random blocks elsewhere.", in.Name(l.LoadSummary), e.Version))
 	}
 	return list
 }

@@ -3,6 +3,8 @@ package audit
 import (
 	"math"
 
+	"github.com/braggdev/bragg/internal/audit/rule"
+
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/unit"
@@ -15,7 +17,7 @@ const (
 	rateStartNanos = int64(1e9)
 )
 
-var rateNotReached = Rule{
+var rateNotReached = rule.Rule{
 	Code:    "rate-not-reached",
 	Summary: "a workload did not reach its rate",
 	Doc: "The generator or the target was too slow for the rate of the job file, so that a smaller load than planned was " +
@@ -25,14 +27,14 @@ var rateNotReached = Rule{
 	Check:   checkRateNotReached,
 }
 
-func checkRateNotReached(in *Input) []finding.Finding {
+func checkRateNotReached(in *rule.Input) []finding.Finding {
 	var list []finding.Finding
-	for _, l := range planned(in) {
+	for _, l := range rule.Planned(in) {
 		rate := 0.0
-		for _, j := range l.plan.Jobs {
+		for _, j := range l.Plan.Jobs {
 			rate += j.RateIOPS
 		}
-		free := l.jobs(func(j *load.JobPlan) bool { return j.Pauses || j.RateIOPS == 0 })
+		free := l.Jobs(func(j *load.JobPlan) bool { return j.Pauses || j.RateIOPS == 0 })
 		var lasted, start int64
 		done := uint64(0)
 		for _, s := range in.Digest.Of(l.Workload, l.Instance, false) {
@@ -43,9 +45,9 @@ func checkRateNotReached(in *Input) []finding.Finding {
 		if len(free) > 0 || l.CompletionNanos > 0 || lasted < shortNanos || float64(done) >= (1-rateMissed)*want-4*math.Sqrt(want) {
 			continue
 		}
-		list = append(list, in.about(l.LoadSummary, finding.Warning,
+		list = append(list, in.About(l.LoadSummary, finding.Warning,
 			"Lower the rate to what the target sustains, or give the generator a larger queue depth.",
-			"%s issued %s of %s operations/s per VM (%s): a smaller load than planned was measured.", in.name(l.LoadSummary),
+			"%s issued %s of %s operations/s per VM (%s): a smaller load than planned was measured.", in.Name(l.LoadSummary),
 			unit.FormatWhole(uint64(float64(done)/float64(lasted)*1e9)), unit.FormatWhole(uint64(rate)), unit.FormatWholePercent(float64(done)/float64(lasted)*1e9/rate)))
 	}
 	return list

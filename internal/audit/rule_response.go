@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"github.com/braggdev/bragg/internal/audit/rule"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/unit"
 )
@@ -8,7 +9,7 @@ import (
 // responseFactor is how much larger p99 of response time must be than p99 of service time.
 const responseFactor = 2.0
 
-var responseBeyondService = Rule{
+var responseBeyondService = rule.Rule{
 	Code:    "response-beyond-service",
 	Summary: "operations queued before submission",
 	Doc: "Service time starts when an operation is submitted, response time when it is due. Response time is much larger than service " +
@@ -17,9 +18,9 @@ var responseBeyondService = Rule{
 	Check:   checkResponse,
 }
 
-func checkResponse(in *Input) []finding.Finding {
+func checkResponse(in *rule.Input) []finding.Finding {
 	var list []finding.Finding
-	for _, l := range measured(in) {
+	for _, l := range rule.Measured(in) {
 		for d := range l.Directions {
 			t := &l.Directions[d]
 			if t.Service == nil || t.Response == nil || t.Service.Count() == 0 {
@@ -29,8 +30,8 @@ func checkResponse(in *Input) []finding.Finding {
 			if response < responseFactor*service {
 				continue
 			}
-			list = append(list, in.about(l, finding.Info, "Use response time; compare service time only with closed-loop figures (fio clat, X-Ray).",
-				"%s: %s operations queued before submission (p99: %s service time, %s response time).", in.name(l), l.Engine().Operation(d),
+			list = append(list, in.About(l, finding.Info, "Use response time; compare service time only with closed-loop figures (fio clat, X-Ray).",
+				"%s: %s operations queued before submission (p99: %s service time, %s response time).", in.Name(l), l.Engine().Operation(d),
 				unit.FormatLatency(service), unit.FormatLatency(response)))
 		}
 	}

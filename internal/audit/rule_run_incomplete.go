@@ -3,13 +3,15 @@ package audit
 import (
 	"fmt"
 
+	"github.com/braggdev/bragg/internal/audit/rule"
+
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-var runIncomplete = Rule{
+var runIncomplete = rule.Rule{
 	Code:    "run-incomplete",
 	Summary: "the run did not complete, or a step or workload failed",
 	Doc: "Statistics of an incomplete run describe the part that ran, not the scenario. Windows after the failure are " +
@@ -18,7 +20,7 @@ var runIncomplete = Rule{
 	Check:   checkRunIncomplete,
 }
 
-func checkRunIncomplete(in *Input) []finding.Finding {
+func checkRunIncomplete(in *rule.Input) []finding.Finding {
 	var list []finding.Finding
 	if ended := in.Summary.Ended; ended != result.EndedCompleted {
 		verb := map[string]string{result.EndedFailed: "failed", result.EndedInterrupted: "was interrupted",
@@ -27,7 +29,7 @@ func checkRunIncomplete(in *Input) []finding.Finding {
 			verb = "did not complete"
 		}
 		list = append(list, finding.Finding{Severity: finding.Unknown,
-			Claim: fmt.Sprintf("The run %s after %s; its numbers cover only that time.", verb, span(in.Summary.Duration))})
+			Claim: fmt.Sprintf("The run %s after %s; its numbers cover only that time.", verb, rule.Span(in.Summary.Duration))})
 	}
 	for _, e := range in.Events {
 		if e.Kind == interval.EventStepEnded && e.Error != "" && (e.Phase == "setup" || e.Phase == "run") {
@@ -39,7 +41,7 @@ func checkRunIncomplete(in *Input) []finding.Finding {
 		l := &in.Summary.Loads[i]
 		if l.Error != "" {
 			list = append(list, finding.Finding{Severity: finding.Unknown, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
-				Claim: fmt.Sprintf("Workload %s ended with an error: %s.", in.name(l), l.Error)})
+				Claim: fmt.Sprintf("Workload %s ended with an error: %s.", in.Name(l), l.Error)})
 		}
 	}
 	return list

@@ -1,11 +1,12 @@
 package audit
 
 import (
+	"github.com/braggdev/bragg/internal/audit/rule"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
 )
 
-var serviceTimeOnly = Rule{
+var serviceTimeOnly = rule.Rule{
 	Code:    "service-time-only",
 	Summary: "a rated workload has service times only",
 	Doc: "This engine delays operations to keep a rate, and counts latency from their submission. While the target hangs, " +
@@ -16,12 +17,12 @@ var serviceTimeOnly = Rule{
 	Flatters: true,
 }
 
-func checkServiceTimeOnly(in *Input) []finding.Finding {
+func checkServiceTimeOnly(in *rule.Input) []finding.Finding {
 	var list []finding.Finding
-	for _, l := range measured(in) {
+	for _, l := range rule.Measured(in) {
 		if l.Engine().Loop == interval.LoopPaced {
-			list = append(list, in.about(l, finding.Info, "Use the native engine for response times under a rate.",
-				"%s has a rate, but its engine (%s) counts latency from submission: response time is unknown.", in.name(l), l.Engine().Name))
+			list = append(list, in.About(l, finding.Info, "Use the native engine for response times under a rate.",
+				"%s has a rate, but its engine (%s) counts latency from submission: response time is unknown.", in.Name(l), l.Engine().Name))
 		}
 	}
 	return list

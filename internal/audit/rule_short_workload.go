@@ -3,6 +3,8 @@ package audit
 import (
 	"fmt"
 
+	"github.com/braggdev/bragg/internal/audit/rule"
+
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/result"
 )
@@ -10,7 +12,7 @@ import (
 // shortNanos is the shortest runtime with a usable mean: caches and queues need seconds to fill.
 const shortNanos = int64(10e9)
 
-var shortWorkload = Rule{
+var shortWorkload = rule.Rule{
 	Code:    "short-workload",
 	Summary: "a workload ran for less than ten seconds",
 	Doc: "In the first seconds caches, queues and power states of devices are still changing. The mean of so short a run " +
@@ -19,10 +21,10 @@ var shortWorkload = Rule{
 	Check:   checkShortWorkload,
 }
 
-func checkShortWorkload(in *Input) []finding.Finding {
+func checkShortWorkload(in *rule.Input) []finding.Finding {
 	f := finding.Finding{Severity: finding.Warning}
 	var shortest *result.LoadSummary
-	for _, l := range measured(in) {
+	for _, l := range rule.Measured(in) {
 		lasted := l.ToNanos - l.FromNanos
 		if lasted >= shortNanos {
 			continue
@@ -30,17 +32,17 @@ func checkShortWorkload(in *Input) []finding.Finding {
 		if shortest == nil || lasted < shortest.ToNanos-shortest.FromNanos {
 			shortest = l
 		}
-		f.Evidence = append(f.Evidence, fmt.Sprintf("%s: %s", in.name(l), span(lasted)))
+		f.Evidence = append(f.Evidence, fmt.Sprintf("%s: %s", in.Name(l), rule.Span(lasted)))
 	}
 	switch {
 	case shortest == nil:
 		return nil
 	case len(f.Evidence) == 1:
-		f.Claim = fmt.Sprintf("%s ran for only %s.", in.name(shortest), span(shortest.ToNanos-shortest.FromNanos))
+		f.Claim = fmt.Sprintf("%s ran for only %s.", in.Name(shortest), rule.Span(shortest.ToNanos-shortest.FromNanos))
 		f.Subject, f.FromNanos, f.ToNanos, f.Evidence = shortest.Workload, shortest.FromNanos, shortest.ToNanos, nil
 	default:
-		f.Claim = fmt.Sprintf("%d workloads ran for less than %s (shortest: %s, %s).", len(f.Evidence), span(shortNanos),
-			in.name(shortest), span(shortest.ToNanos-shortest.FromNanos))
+		f.Claim = fmt.Sprintf("%d workloads ran for less than %s (shortest: %s, %s).", len(f.Evidence), rule.Span(shortNanos),
+			in.Name(shortest), rule.Span(shortest.ToNanos-shortest.FromNanos))
 	}
 	if in.Manifest.Rehearsal != nil {
 		f.Severity = finding.Info // the rehearsal's own finding says it all

@@ -5,11 +5,13 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/braggdev/bragg/internal/audit/rule"
+
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
 )
 
-var simulated = Rule{
+var simulated = rule.Rule{
 	Code:    "simulated",
 	Summary: "the target or a step of the run was simulated",
 	Doc: "Numbers of a simulated target describe a model, not a system. Where a target simulates only an operation (the " +
@@ -18,7 +20,7 @@ var simulated = Rule{
 	Check:   checkSimulated,
 }
 
-func checkSimulated(in *Input) []finding.Finding {
+func checkSimulated(in *rule.Input) []finding.Finding {
 	t := in.Manifest.Target
 	if t.Simulated {
 		return []finding.Finding{{Severity: finding.Warning, Subject: t.Name,

@@ -1,13 +1,14 @@
 package audit
 
 import (
+	"github.com/braggdev/bragg/internal/audit/rule"
 	"github.com/braggdev/bragg/internal/finding"
 )
 
 // stretchedFactor is how much longer than the others an interval may be before it is worth a note.
 const stretchedFactor = 1.5
 
-var stretchedIntervals = Rule{
+var stretchedIntervals = rule.Rule{
 	Code:    "stretched-intervals",
 	Summary: "some intervals are much longer than the others",
 	Doc: "A generator delivers its counters once per interval. This one delivered some of them late, so that the next interval " +
@@ -17,16 +18,16 @@ var stretchedIntervals = Rule{
 	Check:   checkStretchedIntervals,
 }
 
-func checkStretchedIntervals(in *Input) []finding.Finding {
+func checkStretchedIntervals(in *rule.Input) []finding.Finding {
 	var list []finding.Finding
-	for _, l := range measured(in) {
+	for _, l := range rule.Measured(in) {
 		for _, s := range in.Digest.Of(l.Workload, l.Instance, false) {
 			mean := s.Lasted() / int64(max(1, s.Intervals))
 			if s.Intervals < 3 || float64(s.LengthMax) < stretchedFactor*float64(mean) {
 				continue
 			}
-			list = append(list, in.about(l, finding.Info, "Give the generator more CPU, or use the native engine.",
-				"Intervals of %s last up to %s (%s on average, on %s): charts do not resolve less.", in.name(l), span(s.LengthMax), span(mean), s.VM))
+			list = append(list, in.About(l, finding.Info, "Give the generator more CPU, or use the native engine.",
+				"Intervals of %s last up to %s (%s on average, on %s): charts do not resolve less.", in.Name(l), rule.Span(s.LengthMax), rule.Span(mean), s.VM))
 			break
 		}
 	}

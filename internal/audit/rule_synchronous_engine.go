@@ -1,11 +1,12 @@
 package audit
 
 import (
+	"github.com/braggdev/bragg/internal/audit/rule"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/load"
 )
 
-var synchronousEngine = Rule{
+var synchronousEngine = rule.Rule{
 	Code:    "synchronous-engine",
 	Summary: "an I/O engine that does one operation at a time was given a queue depth",
 	Doc: "The engines sync, psync, vsync, pvsync, pvsync2 and mmap (psync is the default of fio) have one operation in flight " +
@@ -15,14 +16,14 @@ var synchronousEngine = Rule{
 	Check:   checkSynchronousEngine,
 }
 
-func checkSynchronousEngine(in *Input) []finding.Finding {
-	return aboutJobs(in, func(j *load.JobPlan) bool { return j.DepthAsked > 1 && j.QueueDepth == 1 }, func(l plannedLoad, jobs []load.JobPlan) finding.Finding {
+func checkSynchronousEngine(in *rule.Input) []finding.Finding {
+	return rule.AboutJobs(in, func(j *load.JobPlan) bool { return j.DepthAsked > 1 && j.QueueDepth == 1 }, func(l rule.Load, jobs []load.JobPlan) finding.Finding {
 		verb := "requests"
 		if len(jobs) > 1 {
 			verb = "request"
 		}
-		return in.about(l.LoadSummary, finding.Warning, "Set ioengine=libaio or io_uring, or use numjobs instead of iodepth.",
-			"%s: %s %s iodepth=%d from a synchronous engine; it had 1 operation in flight per clone.", in.name(l.LoadSummary), jobsText(jobs),
+		return in.About(l.LoadSummary, finding.Warning, "Set ioengine=libaio or io_uring, or use numjobs instead of iodepth.",
+			"%s: %s %s iodepth=%d from a synchronous engine; it had 1 operation in flight per clone.", in.Name(l.LoadSummary), rule.JobsText(jobs),
 			verb, jobs[0].DepthAsked)
 	})
 }

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"github.com/braggdev/bragg/internal/audit/digest"
+	"github.com/braggdev/bragg/internal/audit/rule"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/unit"
@@ -10,7 +11,7 @@ import (
 // imbalanceFactor is how much more the fastest of equal VMs does than the slowest; schedulers and queues differ by less.
 const imbalanceFactor = 1.5
 
-var vmImbalance = Rule{
+var vmImbalance = rule.Rule{
 	Code:    "vm-imbalance",
 	Summary: "VMs with the same load have very different rates",
 	Doc: "All VMs of a group run the same jobs as fast as they can, but one of them did more than 1.5 times the operations of " +
@@ -19,9 +20,9 @@ var vmImbalance = Rule{
 	Check:   checkVmImbalance,
 }
 
-func checkVmImbalance(in *Input) []finding.Finding {
+func checkVmImbalance(in *rule.Input) []finding.Finding {
 	var list []finding.Finding
-	for _, l := range measured(in) {
+	for _, l := range rule.Measured(in) {
 		var least, most *digest.Stream
 		rate := func(s *digest.Stream) float64 { return float64(s.Operations) / float64(s.Lasted()) * 1e9 }
 		for _, s := range in.Digest.Of(l.Workload, l.Instance, false) {
@@ -39,8 +40,8 @@ func checkVmImbalance(in *Input) []finding.Finding {
 			continue
 		}
 		name := l.Engine().RateUnit()
-		list = append(list, in.about(l, finding.Info, "Look at single VMs in the report, and compare the nodes that they run on.",
-			"%s is uneven: %s %s on %s, %s %s on %s.", in.name(l), unit.FormatWhole(uint64(rate(most))), name, most.VM,
+		list = append(list, in.About(l, finding.Info, "Look at single VMs in the report, and compare the nodes that they run on.",
+			"%s is uneven: %s %s on %s, %s %s on %s.", in.Name(l), unit.FormatWhole(uint64(rate(most))), name, most.VM,
 			unit.FormatWhole(uint64(rate(least))), name, least.VM))
 	}
 	return list

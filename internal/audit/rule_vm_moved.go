@@ -5,12 +5,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/braggdev/bragg/internal/audit/rule"
+
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-var vmMoved = Rule{
+var vmMoved = rule.Rule{
 	Code:    "vm-moved",
 	Summary: "a VM moved to another node without a step of the run",
 	Doc: "A VM stays on the node where the scenario places it until a step moves it. This one was restarted on another " +
@@ -22,7 +24,7 @@ var vmMoved = Rule{
 	Check:   checkVMMoved,
 }
 
-func checkVMMoved(in *Input) []finding.Finding {
+func checkVMMoved(in *rule.Input) []finding.Finding {
 	var list []finding.Finding
 	for _, e := range in.Events {
 		if e.Kind != interval.EventPlaced || !e.Unasked {
@@ -31,9 +33,9 @@ func checkVMMoved(in *Input) []finding.Finding {
 		earliest := max(0, e.AtNanos-e.SpanNanos)
 		f := finding.Finding{Severity: finding.Warning, Subject: e.Subject, FromNanos: earliest, ToNanos: e.AtNanos,
 			Advice: "Pin the VMs or disable automatic migration (HA, DRS), then repeat the run."}
-		f.Claim = fmt.Sprintf("%s moved from %s to %s between %s and %s", e.Subject, in.node(e.From), in.node(e.Node), unit.FormatClock(earliest),
+		f.Claim = fmt.Sprintf("%s moved from %s to %s between %s and %s", e.Subject, nodeName(in, e.From), nodeName(in, e.Node), unit.FormatClock(earliest),
 			unit.FormatClock(e.AtNanos))
-		loads := in.loadsAfter(e.Group, earliest)
+		loads := loadsAfter(in, e.Group, earliest)
 		switch {
 		case e.AfterCut:
 			f.Severity, f.Advice = finding.Info, "To keep VMs on their node, disable HA for them, as with vm_group.DisableHA."
@@ -56,19 +58,19 @@ func checkVMMoved(in *Input) []finding.Finding {
 }
 
 // loadsAfter names the workloads of a group that still ran after a given time.
-func (in *Input) loadsAfter(group string, atNanos int64) []string {
+func loadsAfter(in *rule.Input, group string, atNanos int64) []string {
 	var names []string
-	for _, l := range measured(in) {
-		if name := in.name(l); l.Group == group && l.ToNanos > atNanos && !slices.Contains(names, name) {
+	for _, l := range rule.Measured(in) {
+		if name := in.Name(l); l.Group == group && l.ToNanos > atNanos && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
 	return names
 }
 
-// node returns the name of a node, or its id if the plan does not list it.
-func (in *Input) node(id string) string {
-	for _, n := range in.plan().Target.Nodes {
+// nodeName returns the name of a node, or its id if the plan does not list it.
+func nodeName(in *rule.Input, id string) string {
+	for _, n := range in.KnownPlan().Target.Nodes {
 		if n.ID == id {
 			return n.Name
 		}

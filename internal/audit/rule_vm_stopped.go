@@ -3,12 +3,14 @@ package audit
 import (
 	"fmt"
 
+	"github.com/braggdev/bragg/internal/audit/rule"
+
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-var vmStopped = Rule{
+var vmStopped = rule.Rule{
 	Code:    "vm-stopped",
 	Summary: "a VM stopped unexpectedly",
 	Doc: "The provider reports that a VM is off or paused after a fault, although the run did not power it off: its guest crashed, QEMU " +
@@ -18,7 +20,7 @@ var vmStopped = Rule{
 	Check:   checkVMStopped,
 }
 
-func checkVMStopped(in *Input) []finding.Finding {
+func checkVMStopped(in *rule.Input) []finding.Finding {
 	var list []finding.Finding
 	for _, e := range in.Events {
 		if e.Kind != interval.EventVMStopped {

@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/braggdev/bragg/internal/audit/rule"
+
 	"github.com/braggdev/bragg/internal/audit/digest"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/unit"
@@ -20,7 +22,7 @@ const (
 	warmUpValuesMin = 30
 )
 
-var warmUpIncluded = Rule{
+var warmUpIncluded = rule.Rule{
 	Code:    "warm-up-included",
 	Summary: "the start of a workload differs from the rest of it",
 	Doc: "The first tenth of the load has a rate that differs by more than 20 % from the mean of the rest, beyond four standard " +
@@ -30,9 +32,9 @@ var warmUpIncluded = Rule{
 	Check:   checkWarmUpIncluded,
 }
 
-func checkWarmUpIncluded(in *Input) []finding.Finding {
+func checkWarmUpIncluded(in *rule.Input) []finding.Finding {
 	var list []finding.Finding
-	for _, l := range measured(in) {
+	for _, l := range rule.Measured(in) {
 		c := in.Digest.Course(l.Workload, l.Instance)
 		rates := slices.DeleteFunc(c.Over(l.FromNanos, l.ToNanos, "").Series[0].Values, math.IsNaN)
 		if len(rates) < warmUpValuesMin {
@@ -49,9 +51,9 @@ func checkWarmUpIncluded(in *Input) []finding.Finding {
 		if apart > 0 {
 			where = "above"
 		}
-		list = append(list, in.about(l, finding.Info, "Set ramp_time in the job file, or start a warm-up workload in the setup phase.",
-			"%s: %s of its first %s lie %s %s those of the rest; its mean includes that start.", in.name(l), l.Engine().RateUnit(),
-			span(int64(float64(max(3, n))*float64(c.Width()))), unit.FormatWholePercent(math.Abs(apart)), where))
+		list = append(list, in.About(l, finding.Info, "Set ramp_time in the job file, or start a warm-up workload in the setup phase.",
+			"%s: %s of its first %s lie %s %s those of the rest; its mean includes that start.", in.Name(l), l.Engine().RateUnit(),
+			rule.Span(int64(float64(max(3, n))*float64(c.Width()))), unit.FormatWholePercent(math.Abs(apart)), where))
 	}
 	return list
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/braggdev/bragg/internal/audit/rule"
+
 	"github.com/braggdev/bragg/internal/analysis"
 	"github.com/braggdev/bragg/internal/audit"
 	"github.com/braggdev/bragg/internal/audit/digest"
@@ -22,7 +24,7 @@ const second = int64(1e9)
 
 // made is a sound run of 60 s: one workload with a rate on two VMs. A test breaks one thing.
 type made struct {
-	in        audit.Input
+	in        rule.Input
 	intervals []interval.Interval
 }
 
@@ -52,7 +54,7 @@ func noting(code interval.NoteCode, text string) interval.Engine {
 }
 
 func sound() *made {
-	m := &made{in: audit.Input{Plan: planOf(soundPlan)}}
+	m := &made{in: rule.Input{Plan: planOf(soundPlan)}}
 	m.in.Summary = result.Summary{Ended: result.EndedCompleted, Duration: 70 * second, Loads: []result.LoadSummary{
 		{Workload: "w", Group: "g", Instance: 1, Prefill: true, Engines: []interval.Engine{ring}, VMs: 2, FromNanos: 0, ToNanos: 5 * second},
 		{Workload: "w", Group: "g", Instance: 2, Engines: []interval.Engine{ring}, VMs: 2, FromNanos: 10 * second, ToNanos: 70 * second, Due: 60_000},

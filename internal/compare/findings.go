@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/braggdev/bragg/internal/audit/rule"
+
 	"github.com/braggdev/bragg/internal/audit"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/report/document"
@@ -52,7 +54,7 @@ func copies(runs []*document.Run, names []string) []Finding {
 	list := []Finding{}
 	for i, r := range runs {
 		for j, o := range runs[:i] {
-			in := audit.Input{Manifest: r.Manifest, Summary: r.Summary, Others: []audit.Other{{Run: o.Manifest.Run, Loads: o.Summary.Loads}}}
+			in := rule.Input{Manifest: r.Manifest, Summary: r.Summary, Others: []rule.Other{{Run: o.Manifest.Run, Loads: o.Summary.Loads}}}
 			for _, f := range audit.AgainstOthers(in) {
 				list = append(list, Finding{Runs: []string{names[j], names[i]}, Finding: f})
 			}

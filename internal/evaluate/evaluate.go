@@ -24,6 +24,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/braggdev/bragg/internal/audit/rule"
+
 	"github.com/braggdev/bragg/internal/analysis"
 	"github.com/braggdev/bragg/internal/audit"
 	"github.com/braggdev/bragg/internal/audit/digest"
@@ -108,7 +110,7 @@ func Run(ctx context.Context, in Input) (result.Summary, error) {
 	}
 	s.Results = append(s.Results, ev.gauges.results(&ev.manifest, ev.phase, ev.windows)...)
 	s.Results = append(s.Results, ev.vmResults()...)
-	s.Findings = audit.Check(audit.Input{
+	s.Findings = audit.Check(rule.Input{
 		Manifest: ev.manifest, Summary: s, Events: ev.events, Plan: ev.plan, Digest: ev.digest,
 	})
 	unproven(&s, ev.in.Scenario.Results)

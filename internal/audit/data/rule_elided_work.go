@@ -1,7 +1,9 @@
-package audit
+package data
 
 import (
 	"math"
+
+	"github.com/braggdev/bragg/internal/audit/rule"
 
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/unit"
@@ -16,7 +18,7 @@ const (
 	bandwidthMax = 63e9
 )
 
-var elidedWork = Rule{
+var ElidedWork = rule.Rule{
 	Code:    "elided-work",
 	Summary: "the work of a workload does not grow with its block size",
 	Doc: "Two closed loops that differ only in block size, by a factor of 100 or more, reach the same IOPS within 5 %; or the " +
@@ -27,18 +29,18 @@ var elidedWork = Rule{
 	Flatters: true,
 }
 
-func checkElidedWork(in *Input) []finding.Finding {
+func checkElidedWork(in *rule.Input) []finding.Finding {
 	var list []finding.Finding
-	loads := planned(in)
-	perVM := func(l *plannedLoad, n uint64) float64 {
+	loads := rule.Planned(in)
+	perVM := func(l *rule.Load, n uint64) float64 {
 		return float64(n) / float64(max(1, l.VMs)) / float64(l.ToNanos-l.FromNanos) * 1e9
 	}
 	for i := range loads {
 		a := &loads[i]
 		if rate := perVM(a, a.Total.Bytes); rate > bandwidthMax && a.Engine().DoesIO() && !in.Manifest.Target.Simulated {
-			list = append(list, in.about(a.LoadSummary, finding.Warning,
+			list = append(list, in.About(a.LoadSummary, finding.Warning,
 				"Check that the engine does I/O, and that the data is neither zeros nor unwritten.",
-				"%s moved %s/s per VM: more than any device can transfer.", in.name(a.LoadSummary), unit.FormatBytes(int64(rate))))
+				"%s moved %s/s per VM: more than any device can transfer.", in.Name(a.LoadSummary), unit.FormatBytes(int64(rate))))
 		}
 		for j := range loads[i+1:] {
 			b := &loads[i+1+j]
@@ -49,22 +51,22 @@ func checkElidedWork(in *Input) []finding.Finding {
 			if first == 0 || math.Abs(first-second) > elidedApart*max(first, second) {
 				continue
 			}
-			list = append(list, in.about(a.LoadSummary, finding.Warning,
+			list = append(list, in.About(a.LoadSummary, finding.Warning,
 				"Check that data is written before it is read, that it is not reducible, and that no limit of IOPS applies.",
 				"%s and %s reach the same rate (%s and %s IOPS per VM) with blocks of %s and %s: work does not grow with block size.",
-				in.name(a.LoadSummary), in.name(b.LoadSummary), unit.FormatWhole(uint64(first)), unit.FormatWhole(uint64(second)),
-				unit.FormatBytes(a.plan.Jobs[0].BlockMax), unit.FormatBytes(b.plan.Jobs[0].BlockMax)))
+				in.Name(a.LoadSummary), in.Name(b.LoadSummary), unit.FormatWhole(uint64(first)), unit.FormatWhole(uint64(second)),
+				unit.FormatBytes(a.Plan.Jobs[0].BlockMax), unit.FormatBytes(b.Plan.Jobs[0].BlockMax)))
 		}
 	}
 	return list
 }
 
 // differInBlock reports whether two closed loops of one job each differ in block size by elidedRatio or more, and in nothing else.
-func differInBlock(a, b *plannedLoad) bool {
-	if len(a.plan.Jobs) != 1 || len(b.plan.Jobs) != 1 || a.Group != b.Group {
+func differInBlock(a, b *rule.Load) bool {
+	if len(a.Plan.Jobs) != 1 || len(b.Plan.Jobs) != 1 || a.Group != b.Group {
 		return false
 	}
-	x, y := &a.plan.Jobs[0], &b.plan.Jobs[0]
+	x, y := &a.Plan.Jobs[0], &b.Plan.Jobs[0]
 	small, large := min(x.BlockMax, y.BlockMax), max(x.BlockMin, y.BlockMin)
 	return x.Pattern == y.Pattern && x.QueueDepth == y.QueueDepth && x.Clones == y.Clones && x.RateIOPS == 0 && y.RateIOPS == 0 &&
 		small > 0 && large >= elidedRatio*small

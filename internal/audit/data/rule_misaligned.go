@@ -1,6 +1,7 @@
-package audit
+package data
 
 import (
+	"github.com/braggdev/bragg/internal/audit/rule"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/unit"
@@ -9,7 +10,7 @@ import (
 // alignmentBytes is the page of flash translation layers, file systems and 4 KiB-sector disks; a smaller unit of a disk is emulated.
 const alignmentBytes = 4096
 
-var misaligned = Rule{
+var Misaligned = rule.Rule{
 	Code:    "misaligned",
 	Summary: "operations are not aligned to 4 KiB",
 	Doc: "Disks, file systems and storage systems work in units of 4 KiB or more. An operation that begins or ends inside a " +
@@ -19,12 +20,12 @@ var misaligned = Rule{
 	Check:   checkMisaligned,
 }
 
-func checkMisaligned(in *Input) []finding.Finding {
-	return aboutJobs(in, func(j *load.JobPlan) bool {
+func checkMisaligned(in *rule.Input) []finding.Finding {
+	return rule.AboutJobs(in, func(j *load.JobPlan) bool {
 		return j.AlignBytes > 0 && j.AlignBytes < alignmentBytes && j.BlockMax >= alignmentBytes
-	}, func(l plannedLoad, jobs []load.JobPlan) finding.Finding {
-		return in.about(l.LoadSummary, finding.Warning, "Use block sizes, offset and blockalign that are multiples of 4 KiB.",
-			"%s: offsets and sizes of %s are multiples of %s, not of %s.", in.name(l.LoadSummary), jobsText(jobs),
+	}, func(l rule.Load, jobs []load.JobPlan) finding.Finding {
+		return in.About(l.LoadSummary, finding.Warning, "Use block sizes, offset and blockalign that are multiples of 4 KiB.",
+			"%s: offsets and sizes of %s are multiples of %s, not of %s.", in.Name(l.LoadSummary), rule.JobsText(jobs),
 			unit.FormatBytes(jobs[0].AlignBytes), unit.FormatBytes(alignmentBytes))
 	})
 }

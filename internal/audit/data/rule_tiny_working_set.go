@@ -1,6 +1,7 @@
-package audit
+package data
 
 import (
+	"github.com/braggdev/bragg/internal/audit/rule"
 	"github.com/braggdev/bragg/internal/extent"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/unit"
@@ -12,7 +13,7 @@ const (
 	workingSetSmall = 256 << 20
 )
 
-var tinyWorkingSet = Rule{
+var TinyWorkingSet = rule.Rule{
 	Code:    "tiny-working-set",
 	Summary: "a workload uses so little data that a cache of the disk holds it",
 	Doc: "The rule takes the device of which a workload uses most, per VM. Below 32 MiB the data fits into caches of any processor, " +
@@ -23,19 +24,19 @@ var tinyWorkingSet = Rule{
 	Flatters: true,
 }
 
-func checkTinyWorkingSet(in *Input) []finding.Finding {
+func checkTinyWorkingSet(in *rule.Input) []finding.Finding {
 	var list []finding.Finding
-	for _, l := range planned(in) {
+	for _, l := range rule.Planned(in) {
 		var most int64
-		for _, bytes := range extent.PerDevice(l.plan.Extents) {
+		for _, bytes := range extent.PerDevice(l.Plan.Extents) {
 			most = max(most, bytes)
 		}
 		if most == 0 || most >= workingSetSmall || in.Manifest.Rehearsal != nil {
 			continue
 		}
-		f := in.about(l.LoadSummary, finding.Info,
+		f := in.About(l.LoadSummary, finding.Info,
 			"Use several times the size of all caches (size= in the job file), unless a cache is what you measure.",
-			"%s uses only %s per disk: a cache of the disk or the controller holds it.", in.name(l.LoadSummary), unit.FormatBytes(most))
+			"%s uses only %s per disk: a cache of the disk or the controller holds it.", in.Name(l.LoadSummary), unit.FormatBytes(most))
 		if most < workingSetTiny {
 			f.Severity = finding.Warning
 		}

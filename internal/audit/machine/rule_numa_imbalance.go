@@ -1,8 +1,10 @@
-package audit
+package machine
 
 import (
 	"fmt"
 	"slices"
+
+	"github.com/braggdev/bragg/internal/audit/rule"
 
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
@@ -16,7 +18,7 @@ const (
 	cpuExhausted = 0.9
 )
 
-var numaImbalance = Rule{
+var NumaImbalance = rule.Rule{
 	Code:    "numa-imbalance",
 	Summary: "the load used one NUMA node much more than another",
 	Doc: "In the run phase, one NUMA node of the machine used more than 1.5 times the CPU time of another, and 20 points more. " +
@@ -26,9 +28,9 @@ var numaImbalance = Rule{
 	Check:   checkNumaImbalance,
 }
 
-func checkNumaImbalance(in *Input) []finding.Finding {
-	busy := in.numaBusy()
-	if len(busy) < 2 || !in.onThisMachine() {
+func checkNumaImbalance(in *rule.Input) []finding.Finding {
+	busy := numaBusy(in)
+	if len(busy) < 2 || !onThisMachine(in) {
 		return nil
 	}
 	least, most := slices.Min(busy), slices.Max(busy)
@@ -42,7 +44,7 @@ func checkNumaImbalance(in *Input) []finding.Finding {
 }
 
 // numaBusy returns the share of CPU time that each NUMA node used in the run phase; empty if unknown.
-func (in *Input) numaBusy() []float64 {
+func numaBusy(in *rule.Input) []float64 {
 	for _, e := range in.Events {
 		if e.Kind == interval.EventUsage && e.Usage != nil && len(e.Usage.Busy) > 0 {
 			return e.Usage.Busy

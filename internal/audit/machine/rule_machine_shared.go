@@ -1,14 +1,16 @@
-package audit
+package machine
 
 import (
 	"fmt"
+
+	"github.com/braggdev/bragg/internal/audit/rule"
 
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-var machineShared = Rule{
+var Shared = rule.Rule{
 	Code:    "machine-shared",
 	Summary: "another run used the same machine at the same time",
 	Doc: "Local runs of different users or runs folders may run side by side, because none of them can power off nodes of " +
@@ -18,7 +20,7 @@ var machineShared = Rule{
 	Check:   checkMachineShared,
 }
 
-func checkMachineShared(in *Input) []finding.Finding {
+func checkMachineShared(in *rule.Input) []finding.Finding {
 	var list []finding.Finding
 	open := map[string]int{}
 	for _, e := range in.Events {

@@ -1,11 +1,12 @@
-package audit
+package data
 
 import (
+	"github.com/braggdev/bragg/internal/audit/rule"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/load"
 )
 
-var sameRegion = Rule{
+var SameRegion = rule.Rule{
 	Code:    "same-region",
 	Summary: "clones of a job go through the same range in order",
 	Doc: "Clones of a sequential job (numjobs) without offset_increment start at the same offset and read the same blocks at " +
@@ -16,11 +17,11 @@ var sameRegion = Rule{
 	Flatters: true,
 }
 
-func checkSameRegion(in *Input) []finding.Finding {
-	return aboutJobs(in, func(j *load.JobPlan) bool { return j.SameRegion && j.Clones > 1 }, func(l plannedLoad, jobs []load.JobPlan) finding.Finding {
+func checkSameRegion(in *rule.Input) []finding.Finding {
+	return rule.AboutJobs(in, func(j *load.JobPlan) bool { return j.SameRegion && j.Clones > 1 }, func(l rule.Load, jobs []load.JobPlan) finding.Finding {
 		n := jobs[0].Clones
-		return in.about(l.LoadSummary, finding.Warning, "Give each clone its own range: offset_increment, or one job per range.",
+		return in.About(l.LoadSummary, finding.Warning, "Give each clone its own range: offset_increment, or one job per range.",
 			"%s: the %d clones of %s go through the same range in the same order; %d of %d operations can be served from a cache.",
-			in.name(l.LoadSummary), n, jobsText(jobs), n-1, n)
+			in.Name(l.LoadSummary), n, rule.JobsText(jobs), n-1, n)
 	})
 }

@@ -1,10 +1,12 @@
-package audit
+package data
 
 import (
 	"fmt"
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/braggdev/bragg/internal/audit/rule"
 
 	"github.com/braggdev/bragg/internal/extent"
 	"github.com/braggdev/bragg/internal/finding"
@@ -21,7 +23,7 @@ const (
 	coverageMissed = 0.001
 )
 
-var prefillIncomplete = Rule{
+var PrefillIncomplete = rule.Rule{
 	Code:    "prefill-incomplete",
 	Summary: "a prefill, or a load in place of one, wrote less than the range that is read",
 	Doc: "A prefill writes all ranges that its workload uses. This one wrote less: it failed, was stopped, or lost its VM. Or only random " +
@@ -32,7 +34,7 @@ var prefillIncomplete = Rule{
 	Flatters: true,
 }
 
-func checkPrefillIncomplete(in *Input) []finding.Finding {
+func checkPrefillIncomplete(in *rule.Input) []finding.Finding {
 	var list []finding.Finding
 	wrote, last := map[string]int64{}, map[string]*result.LoadSummary{}
 	for i := range in.Summary.Loads {
@@ -41,7 +43,7 @@ func checkPrefillIncomplete(in *Input) []finding.Finding {
 			last[l.Workload] = l
 		}
 	}
-	for _, w := range in.plan().Workloads {
+	for _, w := range in.KnownPlan().Workloads {
 		if w.Prefill == nil || wrote[w.Name] == 0 {
 			continue
 		}
@@ -60,24 +62,24 @@ func checkPrefillIncomplete(in *Input) []finding.Finding {
 }
 
 // sparse finds reads of what only random writes without a map wrote.
-func sparse(in *Input) []finding.Finding {
+func sparse(in *rule.Input) []finding.Finding {
 	var list []finding.Finding
-	for _, l := range planned(in) {
-		mapped := l.jobs(func(j *load.JobPlan) bool {
+	for _, l := range rule.Planned(in) {
+		mapped := l.Jobs(func(j *load.JobPlan) bool {
 			return j.Writes && !(j.NoRandomMap && strings.HasPrefix(j.Pattern, "rand"))
 		})
-		written := slices.DeleteFunc(slices.Clone(l.plan.Extents), func(e extent.Extent) bool { return !e.Writes })
+		written := slices.DeleteFunc(slices.Clone(l.Plan.Extents), func(e extent.Extent) bool { return !e.Writes })
 		passes := float64(l.Directions[interval.Write].Bytes) / float64(max(1, l.VMs)) / float64(max(1, extent.Bytes(written)))
-		for _, r := range planned(in) {
-			reader, _ := in.plan().Workload(r.Workload)
-			only := extent.Without(written, in.writtenBefore(reader, r.FromNanos, l.Workload))
-			missed := math.Exp(-passes) * float64(extent.Common(only, r.plan.Extents)) / float64(max(1, extent.Bytes(r.plan.Extents)))
-			if len(mapped) > 0 || !r.plan.Reads() || l.Group != r.Group || l.FromNanos >= r.FromNanos || missed <= coverageMissed {
+		for _, r := range rule.Planned(in) {
+			reader, _ := in.KnownPlan().Workload(r.Workload)
+			only := extent.Without(written, writtenBefore(in, reader, r.FromNanos, l.Workload))
+			missed := math.Exp(-passes) * float64(extent.Common(only, r.Plan.Extents)) / float64(max(1, extent.Bytes(r.Plan.Extents)))
+			if len(mapped) > 0 || !r.Plan.Reads() || l.Group != r.Group || l.FromNanos >= r.FromNanos || missed <= coverageMissed {
 				continue
 			}
-			list = append(list, in.about(r.LoadSummary, finding.Warning, "Add workload.PrefillRun to the setup phase, or remove norandommap.",
+			list = append(list, in.About(r.LoadSummary, finding.Warning, "Add workload.PrefillRun to the setup phase, or remove norandommap.",
 				"About %s of what %s reads is empty: only random writes of %s wrote it, %.2g times its size.", unit.FormatPercent(missed),
-				in.name(r.LoadSummary), in.name(l.LoadSummary), passes))
+				in.Name(r.LoadSummary), in.Name(l.LoadSummary), passes))
 			list[len(list)-1].Share = missed
 		}
 	}

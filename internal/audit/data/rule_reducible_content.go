@@ -1,6 +1,7 @@
-package audit
+package data
 
 import (
+	"github.com/braggdev/bragg/internal/audit/rule"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/unit"
@@ -9,7 +10,7 @@ import (
 // reducibleWhole is the share from which nearly all of what is written is zeros or repeats.
 const reducibleWhole = 0.95
 
-var reducibleContent = Rule{
+var ReducibleContent = rule.Rule{
 	Code:    "reducible-content",
 	Summary: "written data compresses or repeats",
 	Doc: "Storage that compresses, deduplicates or detects zeros stores less of such data than was written, so that fewer bytes reach " +
@@ -20,15 +21,15 @@ var reducibleContent = Rule{
 	Flatters: true,
 }
 
-func checkReducibleContent(in *Input) []finding.Finding {
-	return aboutJobs(in, func(j *load.JobPlan) bool { return j.Reducible > 0 }, func(l plannedLoad, jobs []load.JobPlan) finding.Finding {
+func checkReducibleContent(in *rule.Input) []finding.Finding {
+	return rule.AboutJobs(in, func(j *load.JobPlan) bool { return j.Reducible > 0 }, func(l rule.Load, jobs []load.JobPlan) finding.Finding {
 		most := jobs[0].Reducible
 		for _, j := range jobs {
 			most = max(most, j.Reducible)
 		}
-		f := in.about(l.LoadSummary, finding.Info, "Compare only with runs of the same content.",
-			"%s writes data of which storage with compression or deduplication saves up to %s (%s).", in.name(l.LoadSummary),
-			unit.FormatPercent(most), jobsText(jobs))
+		f := in.About(l.LoadSummary, finding.Info, "Compare only with runs of the same content.",
+			"%s writes data of which storage with compression or deduplication saves up to %s (%s).", in.Name(l.LoadSummary),
+			unit.FormatPercent(most), rule.JobsText(jobs))
 		if most >= reducibleWhole {
 			f.Severity, f.Advice = finding.Warning,
 				"Remove zero_buffers, buffer_pattern and scramble_buffers=0 from the job file, or state the share of real data (buffer_compress_percentage, dedupe_percentage)."

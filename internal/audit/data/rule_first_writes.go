@@ -1,8 +1,10 @@
-package audit
+package data
 
 import (
 	"slices"
 	"strings"
+
+	"github.com/braggdev/bragg/internal/audit/rule"
 
 	"github.com/braggdev/bragg/internal/extent"
 	"github.com/braggdev/bragg/internal/finding"
@@ -10,7 +12,7 @@ import (
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-var firstWrites = Rule{
+var FirstWrites = rule.Rule{
 	Code:    "first-writes",
 	Summary: "writes went to space that was never written before",
 	Doc: "Thin storage allocates space at the first write of a block: the write waits for the metadata, and later writes of the " +
@@ -21,20 +23,20 @@ var firstWrites = Rule{
 	Check:   checkFirstWrites,
 }
 
-func checkFirstWrites(in *Input) []finding.Finding {
+func checkFirstWrites(in *rule.Input) []finding.Finding {
 	var list []finding.Finding
-	for _, l := range planned(in) {
-		w, _ := in.plan().Workload(l.Workload)
-		writes := slices.DeleteFunc(slices.Clone(l.plan.Extents), func(e extent.Extent) bool { return !e.Writes })
-		fresh, all := extent.Bytes(extent.Without(writes, in.writtenBefore(w, l.FromNanos-1, ""))), extent.Bytes(writes)
+	for _, l := range rule.Planned(in) {
+		w, _ := in.KnownPlan().Workload(l.Workload)
+		writes := slices.DeleteFunc(slices.Clone(l.Plan.Extents), func(e extent.Extent) bool { return !e.Writes })
+		fresh, all := extent.Bytes(extent.Without(writes, writtenBefore(in, w, l.FromNanos-1, ""))), extent.Bytes(writes)
 		if all == 0 || float64(fresh) < unwrittenNoticed*float64(all) {
 			continue
 		}
-		f := in.about(l.LoadSummary, finding.Info, "Add workload.PrefillRun for this workload to the setup phase.",
-			"%s writes to %s per VM that nothing wrote before: its numbers include the allocation of space.", in.name(l.LoadSummary),
+		f := in.About(l.LoadSummary, finding.Info, "Add workload.PrefillRun for this workload to the setup phase.",
+			"%s writes to %s per VM that nothing wrote before: its numbers include the allocation of space.", in.Name(l.LoadSummary),
 			unit.FormatBytes(fresh))
 		f.Evidence = []string{"range written: " + unit.FormatBytes(all)}
-		if l.CompletionNanos == 0 && len(l.jobs(func(j *load.JobPlan) bool { return j.Writes && strings.HasPrefix(j.Pattern, "rand") })) > 0 {
+		if l.CompletionNanos == 0 && len(l.Jobs(func(j *load.JobPlan) bool { return j.Writes && strings.HasPrefix(j.Pattern, "rand") })) > 0 {
 			f.Severity = finding.Warning
 		}
 		list = append(list, f)

@@ -1,7 +1,9 @@
-package audit
+package data
 
 import (
 	"fmt"
+
+	"github.com/braggdev/bragg/internal/audit/rule"
 
 	"github.com/braggdev/bragg/internal/extent"
 	"github.com/braggdev/bragg/internal/finding"
@@ -13,7 +15,7 @@ import (
 // unwrittenNoticed is the smallest share of unwritten data in a workload's range that is reported.
 const unwrittenNoticed = 0.05
 
-var cacheReads = Rule{
+var CacheReads = rule.Rule{
 	Code:    "cache-suspected",
 	Summary: "reads may not have reached a disk",
 	Doc: "The rule checks four causes. Reads of ranges that no prefill or workload of the plan wrote: thin storage returns zeros from " +
@@ -25,14 +27,14 @@ var cacheReads = Rule{
 	Flatters: true,
 }
 
-func checkCacheReads(in *Input) []finding.Finding {
-	p := in.plan()
+func checkCacheReads(in *rule.Input) []finding.Finding {
+	p := in.KnownPlan()
 	var list []finding.Finding
 	for _, w := range p.Workloads {
 		if w.Load == nil || !w.Load.Reads() || begins(in, w.Name) < 0 {
 			continue
 		}
-		unwritten, all := extent.Bytes(extent.Without(w.Load.Extents, in.writtenBefore(w, begins(in, w.Name), ""))), extent.Bytes(w.Load.Extents)
+		unwritten, all := extent.Bytes(extent.Without(w.Load.Extents, writtenBefore(in, w, begins(in, w.Name), ""))), extent.Bytes(w.Load.Extents)
 		if all > 0 && float64(unwritten) >= unwrittenNoticed*float64(all) {
 			list = append(list, finding.Finding{Severity: finding.Warning, Subject: w.Name,
 				Claim: fmt.Sprintf("%s reads %s of unwritten data per VM: thin storage serves it without disk I/O.",
@@ -49,27 +51,27 @@ func checkCacheReads(in *Input) []finding.Finding {
 }
 
 // cached reports jobs whose options keep their data in the page cache.
-func cached(in *Input) []finding.Finding {
+func cached(in *rule.Input) []finding.Finding {
 	var list []finding.Finding
-	for _, l := range measured(in) {
+	for _, l := range rule.Measured(in) {
 		for _, why := range l.Noted(interval.NoteCached) {
-			list = append(list, in.about(l, finding.Warning, "Remove invalidate=0 and pre_read=1, or set direct=1.",
-				"%s keeps its data in the page cache: %s.", in.name(l), why))
+			list = append(list, in.About(l, finding.Warning, "Remove invalidate=0 and pre_read=1, or set direct=1.",
+				"%s keeps its data in the page cache: %s.", in.Name(l), why))
 		}
 	}
 	return list
 }
 
 // holes reports unwritten ranges that generators found on the disks.
-func holes(in *Input) []finding.Finding {
+func holes(in *rule.Input) []finding.Finding {
 	var list []finding.Finding
-	for _, l := range measured(in) {
+	for _, l := range rule.Measured(in) {
 		found := l.Noted(interval.NoteUnwritten)
 		if len(found) == 0 {
 			continue
 		}
 		list = append(list, finding.Finding{Severity: finding.Warning, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
-			Claim:    fmt.Sprintf("%s reads unwritten data: %s. Such reads need no disk I/O.", in.name(l), found[0]),
+			Claim:    fmt.Sprintf("%s reads unwritten data: %s. Such reads need no disk I/O.", in.Name(l), found[0]),
 			Evidence: found, Advice: "Add workload.PrefillRun for this workload to the setup phase."})
 	}
 	return list
@@ -77,9 +79,9 @@ func holes(in *Input) []finding.Finding {
 
 // writtenBefore collects what prefills of the group wrote, and loads, except one, that began until a given time. A load that also
 // writes its own range counts as written when it begins.
-func (in *Input) writtenBefore(reader plan.Workload, begin int64, except string) []extent.Extent {
+func writtenBefore(in *rule.Input, reader plan.Workload, begin int64, except string) []extent.Extent {
 	var list []extent.Extent
-	for _, w := range in.plan().Workloads {
+	for _, w := range in.KnownPlan().Workloads {
 		if w.Group != reader.Group {
 			continue
 		}
@@ -122,8 +124,8 @@ func buffered(p *plan.Plan, w plan.Workload, touched int64) (finding.Finding, bo
 }
 
 // begins returns when the first measured start of a workload began, or -1.
-func begins(in *Input, workload string) int64 {
-	for _, l := range measured(in) {
+func begins(in *rule.Input, workload string) int64 {
+	for _, l := range rule.Measured(in) {
 		if l.Workload == workload {
 			return l.FromNanos
 		}

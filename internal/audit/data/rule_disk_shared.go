@@ -1,10 +1,12 @@
-package audit
+package data
 
 import (
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/braggdev/bragg/internal/audit/rule"
 
 	"github.com/braggdev/bragg/internal/extent"
 	"github.com/braggdev/bragg/internal/finding"
@@ -15,7 +17,7 @@ import (
 // sharedNanos is the shortest common time that is reported: one interval belongs to the border between two loads.
 const sharedNanos = int64(2e9)
 
-var diskShared = Rule{
+var DiskShared = rule.Rule{
 	Code:    "disk-shared",
 	Summary: "two workloads used the same disk at the same time",
 	Doc: "Two workloads of a VM group ran at the same time on the same devices of its VMs. The disk served both: latency of " +
@@ -25,18 +27,18 @@ var diskShared = Rule{
 	Check:   checkDiskShared,
 }
 
-func checkDiskShared(in *Input) []finding.Finding {
+func checkDiskShared(in *rule.Input) []finding.Finding {
 	var list []finding.Finding
-	loads := measured(in)
+	loads := rule.Measured(in)
 	for i, a := range loads {
 		for _, b := range loads[i+1:] {
 			from, to := max(a.FromNanos, b.FromNanos), min(a.ToNanos, b.ToNanos)
-			devices := in.commonDevices(a, b)
+			devices := commonDevices(in, a, b)
 			if a.Group != b.Group || to-from < sharedNanos || len(devices) == 0 {
 				continue
 			}
 			list = append(list, finding.Finding{Severity: finding.Warning, Subject: a.Workload, FromNanos: from, ToNanos: to,
-				Claim: fmt.Sprintf("%s and %s used the same devices (%s) of the same VMs from %s to %s.", in.name(a), in.name(b),
+				Claim: fmt.Sprintf("%s and %s used the same devices (%s) of the same VMs from %s to %s.", in.Name(a), in.Name(b),
 					strings.Join(devices, ", "), unit.FormatClock(from), unit.FormatClock(to)),
 				Advice: "Give each workload its own disk, or run them one after the other.",
 			})
@@ -46,9 +48,9 @@ func checkDiskShared(in *Input) []finding.Finding {
 }
 
 // commonDevices names the devices that two loads use, as VMs name them.
-func (in *Input) commonDevices(a, b *result.LoadSummary) []string {
-	first, _ := in.plan().Workload(a.Workload)
-	second, _ := in.plan().Workload(b.Workload)
+func commonDevices(in *rule.Input, a, b *result.LoadSummary) []string {
+	first, _ := in.KnownPlan().Workload(a.Workload)
+	second, _ := in.KnownPlan().Workload(b.Workload)
 	if first.Load == nil || second.Load == nil {
 		return nil
 	}

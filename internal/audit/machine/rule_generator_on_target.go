@@ -1,14 +1,16 @@
-package audit
+package machine
 
 import (
 	"net"
+
+	"github.com/braggdev/bragg/internal/audit/rule"
 
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/stat"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-var generatorOnTarget = Rule{
+var GeneratorOnTarget = rule.Rule{
 	Code:    "generator-on-target",
 	Summary: "load generator and storage share a machine",
 	Doc: "The VMs of the target are processes on the machine that also runs the controller and has the disks. The load takes " +
@@ -18,13 +20,13 @@ var generatorOnTarget = Rule{
 	Check:   checkGeneratorOnTarget,
 }
 
-func checkGeneratorOnTarget(in *Input) []finding.Finding {
-	if !in.onThisMachine() || len(measured(in)) == 0 {
+func checkGeneratorOnTarget(in *rule.Input) []finding.Finding {
+	if !onThisMachine(in) || len(rule.Measured(in)) == 0 {
 		return nil
 	}
 	f := finding.Finding{Severity: finding.Info, Claim: "The load ran on the machine that it measures.",
 		Advice: "Compare only with runs on the same machine, and use hosts of their own for figures of a storage system."}
-	if busy := in.numaBusy(); len(busy) > 0 {
+	if busy := numaBusy(in); len(busy) > 0 {
 		used := stat.Mean(busy)
 		f.Claim = "The load ran on the machine that it measures, which used " + unit.FormatWholePercent(used) + " of its CPU time in the run phase."
 		if used >= cpuExhausted {
@@ -35,8 +37,8 @@ func checkGeneratorOnTarget(in *Input) []finding.Finding {
 }
 
 // onThisMachine reports whether the nodes of the target are the machine of the controller.
-func (in *Input) onThisMachine() bool {
-	t := &in.plan().Target
+func onThisMachine(in *rule.Input) bool {
+	t := &in.KnownPlan().Target
 	for _, n := range t.Nodes {
 		if ip := net.ParseIP(n.Address); n.Address != "localhost" && (ip == nil || !ip.IsLoopback()) && t.Provider != "local" {
 			return false

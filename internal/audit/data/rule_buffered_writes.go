@@ -1,13 +1,14 @@
-package audit
+package data
 
 import (
+	"github.com/braggdev/bragg/internal/audit/rule"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-var bufferedWrites = Rule{
+var BufferedWrites = rule.Rule{
 	Code:    "buffered-writes",
 	Summary: "writes ended in the page cache",
 	Doc: "A write without direct I/O completes when its data is in memory. Its latency is that of a copy, and its rate that of memory " +
@@ -18,18 +19,18 @@ var bufferedWrites = Rule{
 	Flatters: true,
 }
 
-func checkBufferedWrites(in *Input) []finding.Finding {
+func checkBufferedWrites(in *rule.Input) []finding.Finding {
 	var list []finding.Finding
-	for _, l := range planned(in) {
-		jobs := l.jobs(func(j *load.JobPlan) bool { return j.Writes && !j.Direct && !j.Flushes })
+	for _, l := range rule.Planned(in) {
+		jobs := l.Jobs(func(j *load.JobPlan) bool { return j.Writes && !j.Direct && !j.Flushes })
 		written := l.Directions[interval.Write].Bytes
 		if len(jobs) == 0 || written == 0 {
 			continue
 		}
-		list = append(list, in.about(l.LoadSummary, finding.Warning,
+		list = append(list, in.About(l.LoadSummary, finding.Warning,
 			"Set direct=1 in the job file, or flush as the application does (fsync=1, sync=1).",
-			"%s wrote %s through the page cache (%s): latency and rate of its writes are those of memory.", in.name(l.LoadSummary),
-			unit.FormatBytes(int64(written)), jobsText(jobs)))
+			"%s wrote %s through the page cache (%s): latency and rate of its writes are those of memory.", in.Name(l.LoadSummary),
+			unit.FormatBytes(int64(written)), rule.JobsText(jobs)))
 	}
 	return list
 }

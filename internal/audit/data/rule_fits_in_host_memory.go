@@ -1,13 +1,14 @@
-package audit
+package data
 
 import (
+	"github.com/braggdev/bragg/internal/audit/rule"
 	"github.com/braggdev/bragg/internal/extent"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-var fitsInHostMemory = Rule{
+var FitsInHostMemory = rule.Rule{
 	Code:    "fits-in-host-memory",
 	Summary: "the data of a workload fits into the memory of its hosts",
 	Doc: "On every node, the data that a workload uses in all its VMs is smaller than the node's memory. Reads without direct I/O of " +
@@ -18,18 +19,18 @@ var fitsInHostMemory = Rule{
 	Flatters: true,
 }
 
-func checkFitsInHostMemory(in *Input) []finding.Finding {
+func checkFitsInHostMemory(in *rule.Input) []finding.Finding {
 	var list []finding.Finding
-	for _, l := range planned(in) {
-		buffered := len(l.jobs(func(j *load.JobPlan) bool { return j.Reads && !j.Direct })) > 0
-		node, vms := in.plan().Fullest(l.Group)
-		data := int64(vms) * extent.Bytes(l.plan.Extents)
-		virtual := in.plan().Target.Hypervisor != ""
-		if !l.plan.Reads() || buffered == virtual || data == 0 || data >= node.RAMBytes || in.Manifest.Target.Simulated {
+	for _, l := range rule.Planned(in) {
+		buffered := len(l.Jobs(func(j *load.JobPlan) bool { return j.Reads && !j.Direct })) > 0
+		node, vms := in.KnownPlan().Fullest(l.Group)
+		data := int64(vms) * extent.Bytes(l.Plan.Extents)
+		virtual := in.KnownPlan().Target.Hypervisor != ""
+		if !l.Plan.Reads() || buffered == virtual || data == 0 || data >= node.RAMBytes || in.Manifest.Target.Simulated {
 			continue // buffered reads of virtual machines: cache-suspected compares with their memory
 		}
-		f := in.about(l.LoadSummary, finding.Info, "Use several times the memory of the hosts, unless a cache is what you measure.",
-			"%s uses %s per node, which fit into its %s of memory: a cache of the host may serve its reads.", in.name(l.LoadSummary),
+		f := in.About(l.LoadSummary, finding.Info, "Use several times the memory of the hosts, unless a cache is what you measure.",
+			"%s uses %s per node, which fit into its %s of memory: a cache of the host may serve its reads.", in.Name(l.LoadSummary),
 			unit.FormatBytes(data), unit.FormatBytes(node.RAMBytes))
 		if buffered {
 			f.Severity = finding.Warning

@@ -1,7 +1,9 @@
-package audit
+package machine
 
 import (
 	"fmt"
+
+	"github.com/braggdev/bragg/internal/audit/rule"
 
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
@@ -11,7 +13,7 @@ import (
 // waitingNoticed is the share of a minute in which something waits on a machine that is not idle; services alone stay below 2 %.
 const waitingNoticed = 0.1
 
-var machineBusy = Rule{
+var Busy = rule.Rule{
 	Code:    "machine-busy",
 	Summary: "the machine was not idle before the run",
 	Doc: "In the last minute before the run, tasks of the machine that then ran the load had to wait for a CPU or for I/O. A " +
@@ -21,10 +23,10 @@ var machineBusy = Rule{
 	Check:   checkMachineBusy,
 }
 
-func checkMachineBusy(in *Input) []finding.Finding {
+func checkMachineBusy(in *rule.Input) []finding.Finding {
 	for _, e := range in.Events {
 		u := e.Usage
-		if e.Kind != interval.EventUsage || u == nil || max(u.CPUWaiting, u.IOWaiting) < waitingNoticed || !in.onThisMachine() {
+		if e.Kind != interval.EventUsage || u == nil || max(u.CPUWaiting, u.IOWaiting) < waitingNoticed || !onThisMachine(in) {
 			continue
 		}
 		return []finding.Finding{{Severity: finding.Info, Subject: e.Subject, ToNanos: e.AtNanos,

@@ -1,12 +1,14 @@
-package audit
+package machine
 
 import (
 	"fmt"
 
+	"github.com/braggdev/bragg/internal/audit/rule"
+
 	"github.com/braggdev/bragg/internal/finding"
 )
 
-var cpuGovernor = Rule{
+var CPUGovernor = rule.Rule{
 	Code:    "cpu-governor",
 	Summary: "the CPU governor saves power",
 	Doc: "The governor lowers the clock of CPUs that are not busy. A load that waits for I/O leaves CPUs idle, so that each " +
@@ -16,9 +18,9 @@ var cpuGovernor = Rule{
 	Check:   checkCpuGovernor,
 }
 
-func checkCpuGovernor(in *Input) []finding.Finding {
+func checkCpuGovernor(in *rule.Input) []finding.Finding {
 	governor := in.Manifest.Environment["cpu governor"]
-	if governor == "" || governor == "performance" || !in.onThisMachine() {
+	if governor == "" || governor == "performance" || !onThisMachine(in) {
 		return nil
 	}
 	return []finding.Finding{{Severity: finding.Info,
