@@ -69,6 +69,8 @@ func Rules() []rule.Rule {
 		vmImbalance,
 		stretchedIntervals,
 		warmUpIncluded,
+		warmUpLeftOut,
+		notSettled,
 		data.ElidedWork,
 		data.PrefillIncomplete,
 		data.MemoryDisk,

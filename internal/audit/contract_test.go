@@ -162,6 +162,14 @@ func begins(operations uint64) func(*made) {
 	})
 }
 
+// leavesOut adds a result that leaves out a warm-up of the load.
+func leavesOut(w result.WarmUp) func(*made) {
+	return func(m *made) {
+		w.Workload, w.Instance = "w", 2
+		m.in.Summary.Results = append(m.in.Summary.Results, result.Evaluated{Title: "Rate", Type: "iops", WarmUps: []result.WarmUp{w}})
+	}
+}
+
 // blocks adds a second workload on its own disk, with larger blocks and the same number of operations.
 func blocks(bytes int64) func(*made) {
 	return func(m *made) {
@@ -410,6 +418,16 @@ var contracts = map[string]contract{
 	"warm-up-included": {
 		fires: begins(300), severity: finding.Info, claim: "w: IOPS of its first 6 s lie 40 % below those of the rest",
 		silent: begins(420),
+	},
+	"warm-up-left-out": {
+		fires: leavesOut(result.WarmUp{FromNanos: 10 * second, ToNanos: 16 * second, Steady: true, Why: "its IOPS rose by 34 % (limit 10 %)"}), severity: finding.Info,
+		claim:  "w: its first 6 s are left out of Rate as warm-up: with them, its IOPS rose by 34 % (limit 10 %).",
+		silent: leavesOut(result.WarmUp{FromNanos: 10 * second, ToNanos: 10 * second, Steady: true}),
+	},
+	"not-settled": {
+		fires: leavesOut(result.WarmUp{FromNanos: 10 * second, ToNanos: 10 * second, Why: "w did not become steady in its first 60 s: too short to say"}), severity: finding.Warning,
+		claim:  "w did not become steady in its first 60 s: too short to say. Thresholds of Rate are undecided.",
+		silent: event(interval.Event{AtNanos: 40 * second, Kind: interval.EventSteady, Workload: "w", SpanNanos: 30 * second}),
 	},
 	"elided-work": {
 		fires: blocks(1 << 20), severity: finding.Warning, claim: "reach the same rate (1,000 and 1,000 IOPS per VM) with blocks of 4 KiB and 1 MiB",

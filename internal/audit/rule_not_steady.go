@@ -60,19 +60,17 @@ func unsteadySeverity(l *result.LoadSummary, w result.Window, why steady.Reason)
 	return finding.Info
 }
 
-// windowsOf divides the time of l by the windows of the run; a load outside all windows is one window.
+// windowsOf divides the time of l, without a warm-up that is left out, by the windows of the run; a load outside all windows is one
+// window.
 func windowsOf(in *rule.Input, l *result.LoadSummary) []result.Window {
-	var list []result.Window
-	for _, w := range in.Summary.Windows {
-		w.FromNanos, w.ToNanos = max(w.FromNanos, l.FromNanos), min(w.ToNanos, l.ToNanos)
-		if w.ToNanos > w.FromNanos {
-			list = append(list, w)
-		}
+	all := result.Window{FromNanos: l.FromNanos, ToNanos: l.ToNanos}
+	if w, _ := in.Summary.WarmUp(l); w != nil {
+		all.FromNanos = max(all.FromNanos, w.ToNanos)
 	}
-	if list == nil {
-		list = []result.Window{{FromNanos: l.FromNanos, ToNanos: l.ToNanos}}
+	if list := result.Clip(in.Summary.Windows, all); list != nil {
+		return list
 	}
-	return list
+	return []result.Window{all}
 }
 
 func windowName(w result.Window) string {

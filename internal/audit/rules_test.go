@@ -336,6 +336,9 @@ func TestRules(t *testing.T) {
 				m.intervals[i].Directions[interval.Read].Operations = uint64(100 + 800*(i/2%2))
 			}
 		}, "not-steady", finding.Warning, "scatter by 80 %"},
+		{"a wait for a steady load in vain", event(interval.Event{AtNanos: 40 * second, Kind: interval.EventSteady, Workload: "w", SpanNanos: 30 * second,
+			Message: "w did not become steady within 30 s: too short to say", Error: "too short to say"}), "not-settled", finding.Warning,
+			"w did not become steady within 30 s: too short to say. Its thresholds are undecided."},
 		{"libaio", func(m *made) { m.load().Engines = []interval.Engine{fallen} }, "engine-fallback", finding.Info,
 			`w ran with "native libaio (io_uring refused: off)"`},
 		{"psync on some VMs", func(m *made) { m.load().Engines = []interval.Engine{ring, fallen} },

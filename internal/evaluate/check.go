@@ -64,6 +64,7 @@ func xrayMetric(name string, s *result.IntervalStats) *result.Number {
 // value is the worst.
 func (ev *evaluator) checks(r scenario.Result, e *result.Evaluated, s *result.Summary) []result.Check {
 	var list []result.Check
+	unsettled := ev.warmUps.unsettled(r, ev.events, s.Loads)
 	for _, x := range r.Expect {
 		c := result.Check{Text: x.Text, Window: x.Window, Event: x.Event, Unit: e.Unit, Value: result.Number(math.NaN())}
 		if strings.TrimPrefix(x.Statistic, ofIntervals) == "cv" {
@@ -75,7 +76,7 @@ func (ev *evaluator) checks(r scenario.Result, e *result.Evaluated, s *result.Su
 			continue
 		}
 		switch x.Statistic {
-		case "time_to_complete":
+		case timeToComplete:
 			c.Unit = "s"
 			values, c.Reason = ev.completion(r, x, s.Loads)
 		case longestStall, secondsAtZero:
@@ -83,6 +84,11 @@ func (ev *evaluator) checks(r scenario.Result, e *result.Evaluated, s *result.Su
 			values, c.Reason = stalls(x, e)
 		default:
 			values, c.Reason = statistics(x, e, loopsOf(r, e, s.Loads))
+		}
+		for i := range values {
+			if x.Statistic != timeToComplete {
+				values[i].hides = cmp.Or(values[i].hides, unsettled)
+			}
 		}
 		decide(&c, x, values)
 		list = append(list, c)
@@ -205,11 +211,14 @@ func missingStatistic(name string) string {
 	if q := map[string]float64{"p95": 0.95, "p99": 0.99, "p99.9": 0.999}[strings.TrimPrefix(name, ofCorrected)]; q > 0 {
 		return fmt.Sprintf("too few values for %s (needs %d)", name, stat.PercentileNeeds(q))
 	}
-	if name == "time_to_complete" {
+	if name == timeToComplete {
 		return "not every start of the workload completed"
 	}
 	return "no data for " + name
 }
+
+// timeToComplete is the statistic of whole starts.
+const timeToComplete = "time_to_complete"
 
 // ofIntervals is the prefix of the names of statistics of the means of intervals, ofCorrected of those corrected for coordinated
 // omission.

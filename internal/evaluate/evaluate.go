@@ -4,7 +4,7 @@
 //	each result of the scenario ──▶ series, statistics per window, checks of thresholds
 //	audit ──▶ findings; checks and findings ──▶ verdict
 //
-//	shown.go the time range of a result
+//	shown.go the time range of a result; warmup.go the warm-ups that it leaves out
 //	result.go   traffic; latency.go, node.go, query.go, vm.go the other kinds
 //	sheet.go    series and statistics of a result, per window
 //	bounds.go   values that are known only in part, and why
@@ -76,6 +76,7 @@ type evaluator struct {
 	gauges    gaugeRecord // of the run phase
 	// staircases are the loads that the run starts on more and more VMs.
 	staircases []*staircase
+	warmUps    warmUps
 	shown      []*shown
 	caveats    []string
 }
@@ -123,6 +124,10 @@ func Run(ctx context.Context, in Input) (result.Summary, error) {
 func (ev *evaluator) read(ctx context.Context) error {
 	ev.readPlan()
 	if err := ev.readEvents(); err != nil {
+		return err
+	}
+	var err error
+	if ev.warmUps, err = findWarmUps(ctx, ev); err != nil {
 		return err
 	}
 	ev.prepare()

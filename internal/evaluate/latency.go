@@ -26,7 +26,7 @@ func (ev *evaluator) newLatency(r *shown) *latencyResult {
 	}
 	l := &latencyResult{}
 	l.SizeBound = ev.sizeBound
-	l.Windows = cover(clip(ev.windows, w), w)
+	l.Windows = cover(result.Clip(ev.windows, w), w)
 	l.PerVM = r.Aggregate == ""
 	if !l.PerVM {
 		// Bins are aligned to the grid, so that the lines of mean and percentile share timestamps where possible.

@@ -51,6 +51,9 @@ func (ev *evaluator) result(ctx context.Context, r *shown, s *result.Summary) re
 	for _, b := range r.Bands {
 		e.Bands = append(e.Bands, result.Band{Name: b.Name, Lower: b.Lower * scale, Upper: b.Upper * scale})
 	}
+	if r.WarmUp != "" {
+		e.WarmUps = ev.warmUps[warmedUp(r.Result)]
+	}
 	e.Metrics = reportMetrics(r.Result, &e.Evaluated)
 	e.Checks = ev.checks(r.Result, &e.Evaluated, s)
 	return e.Evaluated

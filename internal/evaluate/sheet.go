@@ -101,7 +101,7 @@ func (e *sheet) addStats(name, kind string, half int64, stats func(from, to int6
 func (e *sheet) eachWindow(half int64, stats func(from, to int64) result.Stats,
 	add func(window string, s result.Stats)) {
 	add("", stats(e.FromNanos, e.ToNanos))
-	windows := clip(e.windows, e.window())
+	windows := result.Clip(e.windows, e.window())
 	for i, w := range windows {
 		from, to := w.FromNanos, w.ToNanos
 		if i > 0 {
@@ -126,18 +126,6 @@ func halfOf(points result.Points) int64 {
 		step = points[1].Seconds - points[0].Seconds
 	}
 	return max(0, int64(step*1e9/2)-borderNanos)
-}
-
-// clip returns the windows that overlap another, cut to it.
-func clip(windows []result.Window, to result.Window) []result.Window {
-	var out []result.Window
-	for _, w := range windows {
-		w.FromNanos, w.ToNanos = max(w.FromNanos, to.FromNanos), min(w.ToNanos, to.ToNanos)
-		if w.ToNanos > w.FromNanos {
-			out = append(out, w)
-		}
-	}
-	return out
 }
 
 // latencyStats adds the statistics of one series over the whole result and per window.

@@ -23,7 +23,7 @@ type shown struct {
 
 func (ev *evaluator) newShown(r scenario.Result) *shown {
 	s := &shown{Result: r}
-	s.extent = ev.extentOf(r)
+	s.extent = ev.warmUps.leftOut(r, ev.extentOf(r), ev.timeline)
 	for i, w := range s.extent {
 		if i == 0 {
 			s.window = w

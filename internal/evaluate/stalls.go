@@ -24,7 +24,7 @@ func (e *sheet) addStalls(r *shown, all *analysis.Stalls) {
 	}
 	keep, _ := choose(r.Result)
 	silences := map[string]*analysis.Silence{}
-	windows := append(clip(e.windows, e.window()), e.window())
+	windows := append(result.Clip(e.windows, e.window()), e.window())
 	for i := range e.Stats {
 		row := &e.Stats[i]
 		vm := row.Series

@@ -25,6 +25,9 @@ const (
 	EventVMStopped     EventKind = "vm-stopped"   // VM Subject stopped, and the run did not cause it; Error is the reason
 	EventEngine        EventKind = "load-engine"  // Engine drives the load on VM Subject and differs from the plan
 
+	// A step waited until Workload was steady, for the SpanNanos before; Error is why it was not after the longest time.
+	EventSteady EventKind = "load-steady"
+
 	EventPaused EventKind = "controller-paused" // the controller was paused for the SpanNanos before
 	EventShared EventKind = "machine-shared"    // run Subject uses the same machine from now on
 	EventAlone  EventKind = "machine-left"      // it no longer does

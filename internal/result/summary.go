@@ -68,6 +68,20 @@ type Evaluated struct {
 	Metrics     []Metric `json:"metrics,omitempty"` // report_metrics: Variability, Median, AnyFail …
 	Missing     string   `json:"missing,omitempty"` // why data is missing
 	Checks      []Check  `json:"checks,omitempty"`
+	// WarmUps are those of its workload's starts, if the scenario leaves them out.
+	WarmUps []WarmUp `json:"warm_ups,omitempty"`
+}
+
+// WarmUp is what a result leaves out of one start of a workload, from its start to when it was steady.
+type WarmUp struct {
+	Workload  string `json:"workload"`
+	Instance  int    `json:"instance"`
+	FromNanos int64  `json:"from_ns"`
+	ToNanos   int64  `json:"to_ns"` // FromNanos if nothing is left out
+	// Steady: it is steady from then on, until the next event.
+	Steady bool `json:"steady"`
+	// Why is one clause: why it is not steady as a whole, or why it is not known to have become steady.
+	Why string `json:"why,omitempty"`
 }
 
 // Series is one line of a chart. Points are [seconds on the run's axis, value]; a gap is a point whose value is null.
@@ -138,6 +152,32 @@ type Window struct {
 	// Before and After name the events that bound it.
 	Before string `json:"begins_with,omitempty"`
 	After  string `json:"ends_with,omitempty"`
+}
+
+// Clip returns the windows that overlap another, cut to it.
+func Clip(windows []Window, to Window) []Window {
+	var out []Window
+	for _, w := range windows {
+		w.FromNanos, w.ToNanos = max(w.FromNanos, to.FromNanos), min(w.ToNanos, to.ToNanos)
+		if w.ToNanos > w.FromNanos {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// WarmUp returns what results leave out of a load, and their titles; nil if none does.
+func (s *Summary) WarmUp(l *LoadSummary) (w *WarmUp, titles string) {
+	var names []string
+	for i := range s.Results {
+		r := &s.Results[i]
+		for j := range r.WarmUps {
+			if one := &r.WarmUps[j]; one.Workload == l.Workload && one.Instance == l.Instance {
+				w, names = one, append(names, r.Title)
+			}
+		}
+	}
+	return w, strings.Join(names, ", ")
 }
 
 // ExitCode is the exit code for the verdict.

@@ -11,7 +11,7 @@ import (
 var (
 	resultKeys = []string{"vm_group", "workload_name", "query", "metric", "workload_mask", "result_type", "title",
 		"description", "id", "group", "aggregate", "step", "report_metrics", "report_group", "result_hint",
-		"result_expected_value", "result_value_bands", "x_label", "y_label", "expect"}
+		"result_expected_value", "result_value_bands", "x_label", "y_label", "warmup", "expect"}
 	bandKeys      = []string{"name", "upper", "lower"}
 	aggregates    = []string{"sum", "min", "mean", "median", "max"}
 	reportMetrics = []string{"NoScore", "Variability", "Min", "Mean", "Median", "Max", "AnyFail"}
@@ -51,11 +51,13 @@ func (p *parser) result(e entry) Result {
 		Step:        f.duration("step"),
 		ReportGroup: f.text("report_group"),
 		Hint:        f.text("result_hint"),
+		WarmUp:      f.oneOf("warmup", []string{"auto"}),
 		Pos:         p.pos(e.name),
 	}
 	rp := resultParser{f, &r}
 	rp.oneSource()
 	rp.resultType()
+	rp.warmUp()
 	rp.reportMetrics()
 	rp.expectedValue()
 	rp.thresholds()
@@ -131,6 +133,13 @@ func (r resultParser) resultType() {
 	if agg, ok := r.get("aggregate"); ok && r.Type == "latency" && (r.Aggregate == "min" || r.Aggregate == "median" || r.Aggregate == "max") {
 		r.report(agg, "unknown-value", "use aggregate: mean", "%s: latencies of VMs cannot be combined by %q",
 			r.what, r.Aggregate)
+	}
+}
+
+// warmUp checks that a result which leaves out a warm-up names whose.
+func (r resultParser) warmUp() {
+	if n, ok := r.get("warmup"); ok && r.WarmUp != "" && (r.Workload == "" && r.Mask == "" || r.Source == FromMetric) {
+		r.report(n, "warmup-of-nothing", "use workload_name, or add workload_mask to vm_group", "%s does not say whose warm-up to leave out", r.what)
 	}
 }
 

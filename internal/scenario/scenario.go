@@ -132,6 +132,7 @@ type Result struct {
 	Hint          string        `json:"result_hint,omitempty"`
 	Expected      *float64      `json:"result_expected_value,omitempty"`
 	Bands         []Band        `json:"result_value_bands,omitempty"`
+	WarmUp        string        `json:"warmup,omitempty"` // extension: "auto" leaves out the warm-up of the workload
 	Expect        []Threshold   `json:"expect,omitempty"` // extension: thresholds that set the exit code
 	Pos           diag.Position `json:"-"`
 	QueryPos      diag.Position `json:"-"`

@@ -256,3 +256,25 @@ func FuzzLoad(f *testing.F) {
 		}
 	})
 }
+
+// TestWarmUp: only a workload has a warm-up that can be left out, and only auto finds it.
+func TestWarmUp(t *testing.T) {
+	const head = "name: s\ndisplay_name: s\nsummary: s\ndescription: s\nestimated_runtime: 60\n" +
+		"vms: [{G: {template: t}}]\nworkloads: [{W: {vm_group: G, generator: native}}]\nsetup: [{a.B: {}}]\nrun: [{a.B: {}}]\nresults:\n"
+	for _, c := range []struct{ result, code string }{
+		{"{R: {workload_name: W, result_type: iops, warmup: auto}}", ""},
+		{"{R: {vm_group: G, workload_mask: W, result_type: latency, warmup: auto}}", ""},
+		{"{R: {vm_group: G, result_type: latency, warmup: auto}}", "warmup-of-nothing"},
+		{"{R: {query: up, warmup: auto}}", "warmup-of-nothing"},
+		{"{R: {metric: CpuUsage.Avg.Percent, workload_mask: W, warmup: auto}}", "warmup-of-nothing"},
+		{"{R: {workload_name: W, result_type: iops, warmup: 30 s}}", "unknown-value"},
+	} {
+		sc, err := loadText(head+"  - "+c.result+"\n", scenario.Options{})
+		if c.code == "" && (err != nil || sc.Results[0].WarmUp != "auto") {
+			t.Errorf("%s: %v", c.result, err)
+		}
+		if c.code != "" && (err == nil || !strings.Contains(explain(err), c.code) || !strings.Contains(explain(err), "test.yml:11:")) {
+			t.Errorf("%s: %v, want %s", c.result, err, c.code)
+		}
+	}
+}

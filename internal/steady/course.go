@@ -2,6 +2,7 @@ package steady
 
 import (
 	"math"
+	"slices"
 
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/stat"
@@ -100,8 +101,8 @@ type Window struct {
 
 // Over returns the buckets entirely within [from, to). rate is the name of operations per second. Percentiles of a second without
 // enough operations are unknown.
-func (c *Course) Over(from, to int64, rate string) Window {
-	w := Window{Series: []Series{{Name: rate}, {Name: "median response time", Latency: true}, {Name: "p99 of response time", Latency: true}}}
+func (c *Course) Over(from, to int64, rate string) *Window {
+	w := &Window{Series: []Series{{Name: rate}, {Name: "median response time", Latency: true}, {Name: "p99 of response time", Latency: true}}}
 	if c == nil || c.width == 0 {
 		return w
 	}
@@ -122,4 +123,9 @@ func (c *Course) Over(from, to int64, rate string) Window {
 		}
 	}
 	return w
+}
+
+// Known returns the rates that are known.
+func (w *Window) Known() []float64 {
+	return slices.DeleteFunc(slices.Clone(w.Series[0].Values), math.IsNaN)
 }

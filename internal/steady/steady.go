@@ -38,6 +38,8 @@ const (
 	// than slopeSure, in less than one of a hundred series.
 	rangeSure = 4.6
 	slopeSure = 4.7
+	// stepSlope is the excursion of the line through a step, in heights of the step; that of a drift is 1.1 times its levels.
+	stepSlope = 1.3
 )
 
 // Series is one quantity over time: values of equal length, NaN where it is unknown.
@@ -100,9 +102,9 @@ func (r *Reason) String() string {
 		}
 		return fmt.Sprintf("its %s %s by %s", r.Series, verb, found)
 	case Range:
-		return fmt.Sprintf("the five rounds of its %s differ by %s", r.Series, found)
+		return fmt.Sprintf("the five rounds of its %s differ by %s of the mean", r.Series, found)
 	case Levels:
-		return fmt.Sprintf("the levels of its %s differ by %s", r.Series, found)
+		return fmt.Sprintf("the levels of its %s differ by %s of the mean", r.Series, found)
 	}
 	return fmt.Sprintf("its %s scatter by %s around their mean", r.Series, found)
 }
@@ -193,7 +195,11 @@ func (c *curve) judge() []Reason {
 	if !c.Latency {
 		reason(Scatter, c.scatter(), scatterLimit, true)
 	}
-	return list
+	// A step has a slope too, steeper than its levels are apart.
+	apart := c.share(low, high)
+	return slices.DeleteFunc(list, func(r Reason) bool {
+		return r.Criterion == Slope && apart > rangeLimit*c.tolerance() && r.Found > stepSlope*apart
+	})
 }
 
 // rounds are the means of five parts of equal length.

@@ -3,7 +3,6 @@
 //
 //	intervals, one by one ──Add──▶ Digest ──Streams, Of──▶ Stream (one start of a workload on one VM)
 //	                                      ──Course──▶ operations and response times over time
-//	values ──Fit──▶ drift and scatter
 package digest
 
 import (

@@ -1,25 +1,10 @@
 package digest
 
 import (
-	"math"
 	"testing"
 
 	"github.com/braggdev/bragg/internal/interval"
 )
-
-func TestFit(t *testing.T) {
-	line := Fit([]float64{10, 11, 12, 13, 14})
-	if line.Mean != 12 || math.Abs(line.Drift-4.0/12) > 1e-12 || !math.IsInf(line.T, 1) {
-		t.Errorf("a straight line: %+v", line)
-	}
-	flat := Fit([]float64{5, 5, 5, 5})
-	if flat.Drift != 0 || flat.CV != 0 || flat.T != 0 {
-		t.Errorf("a constant: %+v", flat)
-	}
-	if short := Fit([]float64{1, 2}); !math.IsNaN(short.Mean) {
-		t.Errorf("two values: %+v", short)
-	}
-}
 
 // TestStallsAreJoined: a stop of several seconds is one stall, and short ones in intervals beside each other are not.
 func TestStallsAreJoined(t *testing.T) {

@@ -1,0 +1,143 @@
+package evaluate
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/braggdev/bragg/internal/analysis"
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/scenario"
+	"github.com/braggdev/bragg/internal/steady"
+	"github.com/braggdev/bragg/internal/unit"
+)
+
+// warmUps are the warm-ups that results leave out, by workload.
+type warmUps map[string][]result.WarmUp
+
+// findWarmUps finds the warm-ups that results leave out. It reads the intervals once more, because the time of a result has to be known
+// before they are counted.
+func findWarmUps(ctx context.Context, ev *evaluator) (warmUps, error) {
+	courses := map[string]map[int]*steady.Course{}
+	for _, r := range ev.in.Scenario.Results {
+		if r.WarmUp != "" {
+			courses[warmedUp(r)] = map[int]*steady.Course{}
+		}
+	}
+	if len(courses) == 0 {
+		return nil, nil
+	}
+	n := 0
+	for iv, err := range ev.in.Bundle.Intervals() {
+		if err != nil {
+			return nil, err
+		}
+		if n++; n%10_000 == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		starts := courses[iv.Workload]
+		if starts == nil || iv.Prefill {
+			continue
+		}
+		if starts[iv.Instance] == nil {
+			starts[iv.Instance] = &steady.Course{}
+		}
+		starts[iv.Instance].Add(&iv)
+	}
+	found := warmUps{}
+	for workload, starts := range courses {
+		for _, s := range ev.timeline.StartsOf(workload) {
+			found[workload] = append(found[workload], warmUpOf(ev, s, starts[s.Instance]))
+		}
+	}
+	return found, nil
+}
+
+// warmedUp is the workload whose warm-up a result leaves out.
+func warmedUp(r scenario.Result) string { return cmp.Or(r.Mask, r.Workload) }
+
+// warmUpOf judges one start of a workload up to the first event after it: what an event does to a load is not a warm-up.
+func warmUpOf(ev *evaluator, s analysis.LoadStart, c *steady.Course) result.WarmUp {
+	out := result.WarmUp{Workload: s.Workload, Instance: s.Instance, FromNanos: s.FromNanos, ToNanos: s.FromNanos}
+	to := s.ToNanos
+	for _, w := range ev.windows {
+		if until := min(w.ToNanos, s.ToNanos); until-s.FromNanos >= steady.ValuesMin*max(c.Width(), int64(time.Second)) {
+			to = until
+			break
+		}
+	}
+	part := c.Over(s.FromNanos, to, ev.manifest.Engines[s.Workload].RateUnit())
+	v := steady.WarmUp(part.Series...)
+	out.Steady, out.Why = v.State == steady.Steady, v.Why()
+	if v.WarmUp > 0 {
+		out.ToNanos = part.FromNanos + int64(v.WarmUp)*c.Width()
+		whole := steady.Judge(part.Series...)
+		out.Why = cmp.Or(whole.Why(), "they differ from the rest")
+	}
+	if !out.Steady {
+		out.Why = fmt.Sprintf("%s did not become steady in its first %s: %s", s.Workload, unit.FormatDuration(time.Duration(to-s.FromNanos).Round(time.Second)), out.Why)
+	}
+	return out
+}
+
+// leftOut leaves the warm-ups of a workload out of the time of a result, with the time before it in which it did not run.
+func (u warmUps) leftOut(r scenario.Result, x analysis.Extent, t *analysis.Timeline) analysis.Extent {
+	if r.WarmUp == "" {
+		return x
+	}
+	before := int64(0) // end of the start before
+	ends := map[int]int64{}
+	for _, s := range t.StartsOf(warmedUp(r)) {
+		ends[s.Instance] = s.ToNanos
+	}
+	for _, w := range u[warmedUp(r)] {
+		if w.ToNanos > w.FromNanos {
+			x = without(x, before, w.ToNanos)
+		}
+		before = ends[w.Instance]
+	}
+	return x
+}
+
+// without removes [from, to) from every stretch.
+func without(x analysis.Extent, from, to int64) analysis.Extent {
+	out := analysis.Extent{}
+	for _, w := range x {
+		left, right := w, w
+		left.ToNanos, right.FromNanos = min(w.ToNanos, from), max(w.FromNanos, to)
+		for _, part := range []result.Window{left, right} {
+			if part.ToNanos > part.FromNanos {
+				out = append(out, part)
+			}
+		}
+	}
+	return out
+}
+
+// unsettled returns why a load of a result is not known to be steady although the scenario wants it to be; "" if it is, or if the
+// scenario does not.
+func (u warmUps) unsettled(r scenario.Result, events []interval.Event, loads []result.LoadSummary) string {
+	if r.WarmUp != "" {
+		for _, w := range u[warmedUp(r)] {
+			if !w.Steady {
+				return w.Why
+			}
+		}
+	}
+	keep, _ := choose(r)
+	for i := range events {
+		e := &events[i]
+		if e.Kind != interval.EventSteady || e.Error == "" {
+			continue
+		}
+		if e.Workload == r.Mask || slices.ContainsFunc(loads, func(l result.LoadSummary) bool {
+			return l.Workload == e.Workload && keep(l.Workload, l.Group, l.Prefill)
+		}) {
+			return e.Message
+		}
+	}
+	return ""
+}
