@@ -232,9 +232,7 @@ func (ev *evaluator) readIntervals(ctx context.Context) error {
 			g.Add(&iv)
 		}
 		for _, r := range ev.shown {
-			if r.latency != nil && r.takes(&iv) {
-				r.latency.Add(&iv)
-			}
+			r.add(&iv)
 		}
 	}
 	for _, g := range grids {

@@ -133,4 +133,5 @@ func (ev *evaluator) trafficResult(ctx context.Context, r *shown, e *sheet) {
 	for _, l := range lines {
 		e.addGridLine(r.grid, l, step, len(lines))
 	}
+	e.exactMeans(r)
 }

@@ -2,6 +2,7 @@ package evaluate
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/braggdev/bragg/internal/analysis"
@@ -50,6 +51,34 @@ func (e *sheet) addPointStats(s result.Series, series int) {
 		}
 		return stats
 	})
+}
+
+// exactMeans replaces the means of points by those of operations and time, and moves their bounds with them.
+func (e *sheet) exactMeans(r *shown) {
+	if r.means == nil {
+		return
+	}
+	for i := range e.Stats {
+		row := &e.Stats[i]
+		vm := row.Series
+		if r.Aggregate != "" {
+			vm = ""
+		}
+		at := slices.IndexFunc(r.means.Windows, func(w result.Window) bool { return w.Name == row.Window })
+		if at < 0 {
+			continue
+		}
+		mean := r.means.Of(vm, at, analysis.Quantity(e.Type), r.Aggregate)
+		if math.IsNaN(mean) || row.Count == 0 {
+			continue
+		}
+		if b := row.MeanBounds; b != nil && row.Mean > 0 {
+			for k := range b {
+				b[k] *= result.Number(mean) / row.Mean
+			}
+		}
+		row.Mean = result.Number(mean)
+	}
 }
 
 // addLine adds a series whose statistics come from elsewhere.

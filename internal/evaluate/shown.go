@@ -19,6 +19,7 @@ type shown struct {
 	extent  analysis.Extent // the stretches of it that count
 	grid    *analysis.Grid  // shared by results with the same time range
 	latency *latencyResult  // nil for other types
+	means   *analysis.Means // of the whole and of each window; nil for what is not a rate
 }
 
 func (ev *evaluator) newShown(r scenario.Result) *shown {
@@ -33,6 +34,9 @@ func (ev *evaluator) newShown(r scenario.Result) *shown {
 	s.window.Name = ""
 	s.grid = ev.gridFor(s)
 	s.latency = ev.newLatency(s)
+	if traffic := r.Source == scenario.FromGroup || r.Source == scenario.FromWorkload; traffic && (r.Type == "iops" || r.Type == "bandwidth") {
+		s.means = &analysis.Means{SizeBound: ev.sizeBound, Extent: s.extent, Windows: append([]result.Window{s.window}, result.Clip(ev.windows, s.window)...)}
+	}
 	return s
 }
 
@@ -94,10 +98,20 @@ func (ev *evaluator) grids() []*analysis.Grid {
 	return list
 }
 
-// takes reports whether the latencies of an interval belong to the result.
-func (s *shown) takes(iv *interval.Interval) bool {
-	keep, _ := choose(s.Result)
-	return keep(iv.Workload, iv.Group, iv.Prefill) && s.extent.Holds(iv)
+// add takes an interval, if it belongs to the result.
+func (s *shown) add(iv *interval.Interval) {
+	if s.latency == nil && s.means == nil {
+		return
+	}
+	if keep, _ := choose(s.Result); !keep(iv.Workload, iv.Group, iv.Prefill) {
+		return
+	}
+	if s.latency != nil && s.extent.Holds(iv) {
+		s.latency.Add(iv)
+	}
+	if s.means != nil {
+		s.means.Add(iv)
+	}
 }
 
 // nothing returns the reason why there is no traffic to show.

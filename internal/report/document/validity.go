@@ -118,6 +118,7 @@ var methodOfStatistics = []Method{
 	{"Latency percentiles", "Computed from the merged histograms of all operations in the window, never averaged from " +
 		"other percentiles. A bucket is at most 0.79 % of its value wide, so a percentile is within 0.4 % of a " +
 		"recorded value. Minimum and maximum are exact."},
+	{"Mean of a rate", "Operations or bytes that completed in the window, divided by the time in which the load ran, partial seconds included."},
 	{"Other percentiles", "Computed from the points of the series in the window (nearest rank)."},
 	{"Missing percentiles", "p95 needs 20 operations or points, p99 100 and p99.9 1,000. With fewer, it is omitted."},
 	{"CV", "Coefficient of variation: standard deviation divided by mean."},
