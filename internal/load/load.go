@@ -82,6 +82,8 @@ type Plan struct {
 	Issues  diag.List       `json:"issues,omitempty"` // warnings; errors are returned as error
 	// ScaledFrom is the extent before Scale, in bytes touched, 0 without scaling.
 	ScaledFrom int64 `json:"scaled_from_bytes,omitempty"`
+	// Program is set by generators that run other programs.
+	Program *ProgramPlan `json:"program,omitempty"`
 	// BytesWritten is the upper bound of bytes written: exact for size-bound jobs, -1 if only a rate or the device limits
 	// it.
 	BytesWritten int64 `json:"bytes_written"`

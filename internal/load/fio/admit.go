@@ -5,10 +5,8 @@ import (
 	"slices"
 
 	"github.com/braggdev/bragg/internal/extent"
+	"github.com/braggdev/bragg/internal/load/program"
 )
-
-// firstInherited is the descriptor of the first of a command's ExtraFiles.
-const firstInherited = 3
 
 // admit checks every device that the jobs write to. Block devices are held from then on, and fio receives the inherited
 // descriptor instead of the name, which may refer to another device by now.
@@ -27,7 +25,7 @@ func (in *instance) admit() error {
 		if file == nil {
 			continue
 		}
-		in.workload.Devices[i].Path = fmt.Sprintf("/proc/self/fd/%d", firstInherited+len(in.held))
+		in.workload.Devices[i].Path = program.Inherited(len(in.held))
 		in.held = append(in.held, file)
 	}
 	return nil

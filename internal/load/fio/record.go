@@ -7,11 +7,12 @@ import (
 
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/program"
 )
 
 // recorder turns documents into intervals and passes them to the sink.
 type recorder struct {
-	axis     axis
+	axis     program.Axis
 	workload load.Workload
 	compiled *compiled
 	meter    *meter
@@ -51,7 +52,7 @@ func (r *recorder) release(final bool) {
 	}
 	a := *r.held
 	r.held = nil
-	end := r.axis.at(a)
+	end := madeAt(r.axis, a)
 	millis, any := a.document.started()
 	if any && !r.loaded {
 		// fio takes a while to start; the load began at the time that it reports.
@@ -97,10 +98,10 @@ func (r *recorder) finish(at int64) {
 }
 
 // failed returns an error if a job ended early because an operation failed.
-func (r *recorder) failed(said *tail) error {
+func (r *recorder) failed(said *program.Tail) error {
 	for i, e := range r.last.Groups {
 		if e.Error != 0 && i < len(r.meter.groups) && r.meter.groups[i].errors == "none" {
-			return fmt.Errorf("job %q ended: %w%s", r.meter.groups[i].name, syscall.Errno(e.Error), said.quoted())
+			return fmt.Errorf("job %q ended: %w%s", r.meter.groups[i].name, syscall.Errno(e.Error), said.Quoted())
 		}
 	}
 	return nil

@@ -2,11 +2,8 @@ package fio
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -14,13 +11,13 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/blockdev"
+	"github.com/braggdev/bragg/internal/load/program"
 )
 
 // Bounds of waiting.
 const (
 	stopGrace     = 5 * time.Second // between SIGINT and SIGKILL
 	boundGrace    = time.Minute     // beyond the maximum time of the jobs
-	outputGrace   = 5 * time.Second // for output after the end of the process
 	settleMax     = 100 * time.Millisecond
 	intervalUsual = time.Second
 )
@@ -52,40 +49,38 @@ func (in *instance) Run(ctx context.Context, sink load.Sink) error {
 	}
 	in.used = true
 	defer func() { _ = in.guard.Close() }() // fio has ended, and nothing was written through these descriptors
-	axis := newAxis(in.workload.ZeroUnixNanos)
+	axis := program.NewAxis(in.workload.ZeroUnixNanos)
 	out := &recorder{axis: axis, workload: in.workload, compiled: in.compiled, meter: newMeter(in.compiled.groups), sink: sink}
-	if wait := time.Duration(in.workload.StartNanos - axis.now()); in.workload.StartNanos > 0 && wait > 0 {
+	if wait := time.Duration(in.workload.StartNanos - axis.Now()); in.workload.StartNanos > 0 && wait > 0 {
 		timer := time.NewTimer(wait)
 		defer timer.Stop()
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
-			out.begin(axis.now())
-			out.finish(axis.now())
+			out.begin(axis.Now())
+			out.finish(axis.Now())
 			return nil
 		}
 	}
-	out.begin(axis.now())
+	out.begin(axis.Now())
 	p, err := in.start()
 	if err != nil {
-		out.finish(axis.now())
+		out.finish(axis.Now())
 		return fmt.Errorf("start fio for workload %q: %w", in.workload.Name, err)
 	}
 	err = in.follow(ctx, p, out)
-	out.finish(axis.now())
+	out.finish(axis.Now())
 	if err != nil {
 		return fmt.Errorf("run workload %q: %w", in.workload.Name, err)
 	}
 	return nil
 }
 
-// process is a running fio. documents is closed at the end of its output, done after its end.
+// process is a running fio. documents is closed at the end of its output.
 type process struct {
-	cmd       *exec.Cmd
+	*program.Process
 	documents chan arrival
-	done      chan error
-	said      *tail
-	effort    effort
+	said      *program.Tail
 }
 
 type arrival struct {
@@ -99,32 +94,20 @@ func (in *instance) start() (*process, error) {
 	if period <= 0 {
 		period = intervalUsual
 	}
-	// The clock and disk_util take most of fio's start; a job file may set them again.
-	cmd := exec.Command(in.engine.path, "--output-format=json+", "--eta=never", "--clocksource=clock_gettime", "--disk_util=0",
-		"--status-interval="+strconv.FormatInt(max(1, period.Milliseconds()), 10)+"ms", "-")
 	read, write, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
-	widen(write)
-	said := newTail(in.workload.Devices)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(in.compiled.text), write, said
-	cmd.Dir, cmd.ExtraFiles = "/", in.held
-	cmd.WaitDelay = outputGrace
-	dieWithUs(cmd)
-	p := &process{cmd: cmd, said: said, documents: make(chan arrival), done: make(chan error, 1)}
-	started := make(chan error, 1)
-	go func() {
-		// Linux kills the child when the thread that started it ends, so that this thread stays until then.
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := cmd.Start()
-		started <- err
-		if err == nil {
-			p.done <- cmd.Wait()
-		}
-	}()
-	err = <-started
+	program.Widen(write)
+	said := program.NewTail(in.workload.Devices)
+	p := &process{said: said, documents: make(chan arrival)}
+	// The clock and disk_util take most of fio's start; a job file may set them again.
+	p.Process, err = program.Command{
+		Path: in.engine.path,
+		Args: []string{"--output-format=json+", "--eta=never", "--clocksource=clock_gettime", "--disk_util=0",
+			"--status-interval=" + strconv.FormatInt(max(1, period.Milliseconds()), 10) + "ms", "-"},
+		Stdin: strings.NewReader(in.compiled.text), Stdout: write, Stderr: said, Files: in.held,
+	}.Start()
 	_ = write.Close()
 	if err != nil {
 		_ = read.Close()
@@ -133,9 +116,9 @@ func (in *instance) start() (*process, error) {
 	go func() {
 		defer close(p.documents)
 		defer func() { _ = read.Close() }()
-		err := readDocuments(read, func(d document) { p.documents <- arrival{d, time.Now()} }, said.line)
+		err := readDocuments(read, func(d document) { p.documents <- arrival{d, time.Now()} }, said.Line)
 		if err != nil {
-			said.line("read status of fio: " + err.Error())
+			said.Line("read status of fio: " + err.Error())
 		}
 	}()
 	return p, nil
@@ -143,8 +126,8 @@ func (in *instance) start() (*process, error) {
 
 // follow reads documents until fio has ended. It stops fio when ctx ends or when fio exceeds the time bound of its jobs.
 func (in *instance) follow(ctx context.Context, p *process, out *recorder) error {
-	stop := &stopper{process: p.cmd.Process, grace: in.grace}
-	defer stop.end()
+	stop := &program.Stopper{Process: p.Process, Signal: os.Interrupt, Grace: in.grace}
+	defer stop.End()
 	overdue := make(<-chan time.Time)
 	if in.compiled.bound > 0 {
 		timer := time.NewTimer(in.compiled.bound + boundGrace)
@@ -162,36 +145,33 @@ func (in *instance) follow(ctx context.Context, p *process, out *recorder) error
 				documents = nil
 				break
 			}
-			out.hold(a, p.cpu())
-			out.effort.Join(p.effort.lap(p.cmd.Process.Pid))
+			out.hold(a, p.UsedCPU())
+			out.effort.Join(p.Effort())
 			settle.Reset(min(settleMax, intervalOf(in.workload)/10))
 		case <-settle.C:
 			out.release(false)
 		case <-cancelled:
 			cancelled = nil
-			stop.begin()
+			stop.Begin()
 		case <-overdue:
 			late = true
-			stop.begin()
+			stop.Begin()
 		}
 	}
-	err := <-p.done
-	if state := p.cmd.ProcessState; state != nil {
-		out.cpu(state.UserTime() + state.SystemTime())
-	}
+	err := p.Wait()
+	out.cpu(p.UsedCPU())
 	switch {
 	case ctx.Err() != nil:
 		return nil
 	case late:
-		return fmt.Errorf("fio did not end %s after its jobs should have%s", boundGrace, p.said.quoted())
+		return fmt.Errorf("fio did not end %s after its jobs should have%s", boundGrace, p.said.Quoted())
 	case err != nil:
-		var exit *exec.ExitError
-		if errors.As(err, &exit) {
-			return fmt.Errorf("fio: %w%s", err, p.said.quoted())
+		if program.Failed(err) {
+			return fmt.Errorf("fio: %w%s", err, p.said.Quoted())
 		}
 		return err
 	case !out.any:
-		return fmt.Errorf("fio ended without a status document%s", p.said.quoted())
+		return fmt.Errorf("fio ended without a status document%s", p.said.Quoted())
 	}
 	return out.failed(p.said)
 }
@@ -201,27 +181,6 @@ func intervalOf(w load.Workload) time.Duration {
 		return w.IntervalLength
 	}
 	return intervalUsual
-}
-
-// stopper ends a process: with SIGINT, and with SIGKILL if it has not ended in time. Only one goroutine uses it.
-type stopper struct {
-	process *os.Process
-	grace   time.Duration
-	kill    *time.Timer
-}
-
-func (s *stopper) begin() {
-	if s.kill != nil {
-		return
-	}
-	_ = s.process.Signal(os.Interrupt)
-	s.kill = time.AfterFunc(s.grace, func() { _ = s.process.Kill() })
-}
-
-func (s *stopper) end() {
-	if s.kill != nil {
-		s.kill.Stop()
-	}
 }
 
 // SetTime places the workload on the run's axis; see load.Timed.

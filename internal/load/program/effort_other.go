@@ -1,6 +1,6 @@
 //go:build !linux
 
-package fio
+package program
 
 import "github.com/braggdev/bragg/internal/interval"
 

@@ -1,4 +1,4 @@
-package fio
+package program
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 )
 
-// effort tracks how much CPU time each thread of fio used and waited for. Only one goroutine uses it.
+// effort tracks how much CPU time each thread of a program used and waited for. Only one goroutine uses it.
 type effort struct {
 	threads map[string][2]int64 // by id: used and waited, nanoseconds since its start
 }

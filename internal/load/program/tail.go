@@ -1,4 +1,4 @@
-package fio
+package program
 
 import (
 	"slices"
@@ -8,9 +8,9 @@ import (
 	"github.com/braggdev/bragg/internal/load"
 )
 
-// tail keeps the first and the last lines of fio's output other than documents: the first line usually has the cause, and
-// a failing device can produce millions of lines.
-type tail struct {
+// Tail keeps the first and the last lines of a program's messages: the first line usually has the cause, and a failing device can
+// produce millions of lines.
+type Tail struct {
 	mutex sync.Mutex
 	first []string
 	last  []string
@@ -18,8 +18,8 @@ type tail struct {
 	names *strings.Replacer // of the machine's paths by the VM's device names
 }
 
-// newTail replaces device paths in fio's output by the names in job files.
-func newTail(devices []load.Device) *tail {
+// NewTail replaces device paths in the messages by the names that the configuration has for them.
+func NewTail(devices []load.Device) *Tail {
 	// One path may be a prefix of another: the longest goes first.
 	devices = slices.SortedFunc(slices.Values(devices), func(a, b load.Device) int { return len(b.Path) - len(a.Path) })
 	var pairs []string
@@ -28,7 +28,7 @@ func newTail(devices []load.Device) *tail {
 			pairs = append(pairs, d.Path, d.Name)
 		}
 	}
-	return &tail{names: strings.NewReplacer(pairs...)}
+	return &Tail{names: strings.NewReplacer(pairs...)}
 }
 
 const (
@@ -36,8 +36,8 @@ const (
 	tailLineBytes = 400
 )
 
-// Write receives fio's standard error.
-func (t *tail) Write(p []byte) (int, error) {
+// Write receives standard error.
+func (t *Tail) Write(p []byte) (int, error) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	for _, b := range p {
@@ -52,14 +52,14 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// line receives one line of fio's standard output.
-func (t *tail) line(text string) {
+// Line receives one line of standard output.
+func (t *Tail) Line(text string) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	t.add(text)
 }
 
-func (t *tail) add(text string) {
+func (t *Tail) add(text string) {
 	text = strings.TrimSpace(text)
 	switch {
 	case text == "":
@@ -77,8 +77,8 @@ func (t *tail) add(text string) {
 	t.last = append(t.last, text)
 }
 
-// quoted returns the kept output, for the end of an error message.
-func (t *tail) quoted() string {
+// Quoted returns the kept output, for the end of an error message.
+func (t *Tail) Quoted() string {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	all := append(append([]string(nil), t.first...), t.last...)

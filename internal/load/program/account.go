@@ -1,0 +1,42 @@
+package program
+
+import (
+	"fmt"
+	"os"
+	"os/user"
+	"strconv"
+)
+
+// Account is a user of this machine.
+type Account struct {
+	Name     string
+	UID, GID uint32
+}
+
+// Unprivileged returns the first of the named users that exists, for programs that refuse to run as root or should not. It is nil
+// where this process is not root and runs everything as its own user.
+func Unprivileged(names ...string) (*Account, error) {
+	if os.Geteuid() != 0 {
+		return nil, nil
+	}
+	for _, name := range names {
+		u, err := user.Lookup(name)
+		if err != nil {
+			continue
+		}
+		uid, uidErr := strconv.ParseUint(u.Uid, 10, 32)
+		gid, gidErr := strconv.ParseUint(u.Gid, 10, 32)
+		if uidErr == nil && gidErr == nil && uid != 0 {
+			return &Account{Name: name, UID: uint32(uid), GID: uint32(gid)}, nil
+		}
+	}
+	return nil, fmt.Errorf("no user %q on this machine", names)
+}
+
+// Own gives a file or folder to the account. Without an account it is this process's own already.
+func (a *Account) Own(path string) error {
+	if a == nil {
+		return nil
+	}
+	return os.Lchown(path, int(a.UID), int(a.GID))
+}

@@ -1,0 +1,74 @@
+package program
+
+import (
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// confine makes the kernel kill the program when this process dies for any reason, and sets its user and namespaces.
+func (c Command) confine(cmd *exec.Cmd, alone bool) {
+	a := &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if c.Account != nil {
+		a.Credential = &syscall.Credential{Uid: c.Account.UID, Gid: c.Account.GID}
+	}
+	if alone {
+		a.Cloneflags = unix.CLONE_NEWPID | unix.CLONE_NEWIPC
+		if uid, gid := os.Geteuid(), os.Getegid(); uid != 0 {
+			a.Cloneflags |= unix.CLONE_NEWUSER
+			a.UidMappings = []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}}
+			a.GidMappings = []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}}
+		}
+	}
+	cmd.SysProcAttr = a
+}
+
+// hideSharedMemory gives the calling thread, and what it starts, a /dev/shm of its own: a killed program cannot leave anything in it. It
+// reports whether it has changed the thread.
+func hideSharedMemory() bool {
+	if os.Geteuid() != 0 || unix.Unshare(unix.CLONE_NEWNS) != nil {
+		return false
+	}
+	if unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "") == nil { // so that other programs do not see the next mount
+		_ = unix.Mount("tmpfs", "/dev/shm", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=1777")
+	}
+	return true
+}
+
+// outputBytes is the size of a widened pipe, and what Run keeps of an output.
+const outputBytes = 1 << 20
+
+// Widen makes the buffer of a pipe large enough for several seconds of output, so that a program does not block while its reader
+// is busy.
+func Widen(pipe *os.File) { _, _ = unix.FcntlInt(pipe.Fd(), unix.F_SETPIPE_SZ, outputBytes) }
+
+// cpuOf returns the CPU time of a process so far, 0 if unknown.
+func cpuOf(pid int) time.Duration {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return 0
+	}
+	// Field 2, the name, is in parentheses and may hold any character; user and system ticks are fields 14 and 15.
+	_, rest, _ := strings.Cut(string(data), ") ")
+	fields := strings.Fields(rest)
+	if len(fields) < 13 {
+		return 0
+	}
+	user, _ := strconv.ParseInt(fields[11], 10, 64)
+	system, _ := strconv.ParseInt(fields[12], 10, 64)
+	return time.Duration(user+system) * (time.Second / clockTicks)
+}
+
+// clockTicks is the unit of /proc/PID/stat, 100 per second for every Linux program.
+const clockTicks = 100
+
+// FreeBefore returns the space of a file's first bytes to its file system; the file keeps its length. A program may write behind
+// them for hours without filling the disk. File systems that cannot do that keep the space.
+func FreeBefore(f *os.File, bytes int64) {
+	_ = unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, 0, bytes)
+}
