@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -93,6 +94,9 @@ func (t *task) run(ctx context.Context, g load.Generator) {
 		t.server.at("agent.ended")
 		_ = instance.Close()
 		t.server.at("agent.closed")
+		if teller, ok := instance.(load.Teller); ok {
+			t.end.Outputs = slices.DeleteFunc(teller.Outputs(), func(o load.Output) bool { return !o.Valid() })
+		}
 	}
 	t.server.noteTask(t.workload, "ended", t.finish(err))
 	t.server.at("agent.finished")
@@ -207,7 +211,7 @@ func (t *task) finish(err error) error {
 	if t.fault != nil {
 		err = t.fault
 	}
-	t.ended, t.end = true, wire.End{Next: t.next, Error: wire.ToError(err)}
+	t.ended, t.end.Next, t.end.Error = true, t.next, wire.ToError(err)
 	t.signal()
 	return err
 }

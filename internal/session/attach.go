@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"strings"
 	"time"
+	"unicode"
 
+	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/target"
 )
 
@@ -13,6 +16,8 @@ import (
 const (
 	logsFolder   = "logs"   // of agents, one file per VM
 	outputFolder = "output" // of programs of the scenario, which run there
+	// programsFolder is of programs that generators run on VMs: a folder per workload, files by VM and start.
+	programsFolder = "programs"
 )
 
 // outputDir makes the folder for programs of the scenario, where the user allows them; otherwise there is none.
@@ -21,6 +26,28 @@ func (x *execution) outputDir() (string, error) {
 		return "", nil
 	}
 	return x.record.writer.AttachFolder(outputFolder)
+}
+
+// keepOutputs stores what the programs of a load wrote.
+func (x *execution) keepOutputs(w load.Workload, list []load.Output) {
+	start := fmt.Sprintf("%s-%d", w.VM, w.Instance)
+	if w.Prefill {
+		start = w.VM + "-prefill"
+	}
+	for _, o := range list {
+		name := fmt.Sprintf("%s/%s/%s-%s", programsFolder, fileName(w.Name), fileName(start), o.Name)
+		_ = x.record.writer.Attach(name, strings.NewReader(o.Text)) // the writer reports a bundle that cannot be written
+	}
+}
+
+// fileName is a name with everything replaced that a path should not have.
+func fileName(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r < 0x80 && (unicode.IsLetter(r) || unicode.IsDigit(r)) || r == '-' || r == '_' {
+			return r
+		}
+		return '_'
+	}, name)
 }
 
 // collectLogs copies the logs of the agents of running VMs into the bundle. One that fails does not keep others out.

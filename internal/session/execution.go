@@ -184,7 +184,7 @@ func (x *execution) runPlan(ctx context.Context) (executor.Outcome, error) {
 	scraped := newExporters(&x.Plan.Plan, queriesOf(x.Scenario), x.config.Nodes, x.record)
 	x.agents = pool.New(dialer, pool.Options{
 		Fence: x.lease.Fence, Zero: x.record.zero, Systems: x.Inventory.Systems, SilentFor: silentFor(&x.Plan.Plan),
-		Observer: &observer{x.record, scraped, x},
+		Observer: &observer{x.record, scraped, x}, Outputs: x.keepOutputs,
 	})
 	defer x.agents.Close()
 	used := &usage{record: x.record}

@@ -41,10 +41,14 @@ func (o *observer) Prepared(w load.Workload, engine interval.Engine) {
 	if w.Prefill {
 		what = "the prefill for " + w.Name
 	}
+	message := fmt.Sprintf("%s on %s runs with %q instead of %q", what, w.VM, engine, planned)
+	if planned.Version == "" && planned.Name == engine.Name { // a program that is on the VM only
+		message = fmt.Sprintf("%s on %s runs with %q", what, w.VM, engine)
+	}
 	o.Event(interval.Event{
 		AtNanos: o.now(), Kind: interval.EventEngine, Workload: w.Name, Instance: w.Instance, Prefill: w.Prefill,
 		Group: w.Group, Subject: w.VM, Engine: &engine,
-		Message: fmt.Sprintf("%s on %s runs with %q instead of %q", what, w.VM, engine, planned),
+		Message: message,
 	})
 }
 

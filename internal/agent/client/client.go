@@ -55,6 +55,8 @@ type Options struct {
 	// Started receives the engine of a workload once it is prepared: Plan.Engine as resolved on the agent's machine. It is zero
 	// if the generator adds nothing to its plan. May be nil.
 	Started func(w load.Workload, engine interval.Engine)
+	// Ended receives what the programs of a workload wrote, once it has ended. May be nil.
+	Ended func(w load.Workload, outputs []load.Output)
 	// PingEvery is the silence after which the peer is pinged; after three times that without an answer the connection is given
 	// up. 0: never, because a socket pair reports its end.
 	PingEvery time.Duration

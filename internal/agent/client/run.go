@@ -158,6 +158,9 @@ func (f *follower) drive(ctx context.Context) error {
 		return err
 	}
 	f.forget()
+	if len(f.end.Outputs) > 0 && f.client.options.Ended != nil {
+		f.client.options.Ended(f.workload, f.end.Outputs)
+	}
 	switch {
 	case f.end.Error != nil:
 		return f.end.Error.Err()

@@ -64,6 +64,8 @@ type Options struct {
 	Systems bool
 	// SilentFor is how long a silent agent is waited for once a load on it is to stop.
 	SilentFor time.Duration
+	// Outputs receives what programs of a load wrote on its VM. May be nil.
+	Outputs func(w load.Workload, list []load.Output)
 }
 
 // Pool keeps one connection to the agent of each VM. A connection ends with the VM's power; the next call opens a new
@@ -202,7 +204,7 @@ func overNetwork(conn net.Conn) bool {
 }
 
 func (p *Pool) clientOptions(l *link, vm target.VM, network bool) client.Options {
-	o := client.Options{Fence: p.options.Fence, Started: p.options.Observer.Prepared}
+	o := client.Options{Fence: p.options.Fence, Started: p.options.Observer.Prepared, Ended: p.options.Outputs}
 	if network {
 		o.Zero, o.PingEvery, o.SilentFor = p.options.Zero, pingEvery, p.options.SilentFor
 		o.Redial = p.redial(l, vm)

@@ -120,10 +120,26 @@ type LostRange struct {
 	Through int64 `json:"through"`
 }
 
-// End closes a stream. Next is the number of intervals that the workload made.
+// End closes a stream. Next is the number of intervals that the workload made, Outputs is what its programs wrote.
 type End struct {
-	Next  int64  `json:"next"`
-	Error *Error `json:"error,omitempty"`
+	Next    int64         `json:"next"`
+	Error   *Error        `json:"error,omitempty"`
+	Outputs []load.Output `json:"outputs,omitempty"`
+}
+
+func (e *End) check() error {
+	if e.Next < 0 {
+		return errors.New("read record: negative number of intervals")
+	}
+	if len(e.Outputs) > load.OutputsMax {
+		return fmt.Errorf("read record: %d outputs of programs, want at most %d", len(e.Outputs), load.OutputsMax)
+	}
+	for _, o := range e.Outputs {
+		if !o.Valid() {
+			return errors.New("read record: invalid output of a program")
+		}
+	}
+	return nil
 }
 
 // Error is an error of the agent. Lost marks that load.ErrLost is in its chain.
@@ -172,8 +188,8 @@ func Decode(line []byte) (Record, error) {
 	}
 	if r.End != nil {
 		set++
-		if r.End.Next < 0 {
-			return Record{}, errors.New("read record: negative number of intervals")
+		if err := r.End.check(); err != nil {
+			return Record{}, err
 		}
 	}
 	if set != 1 {
