@@ -189,18 +189,34 @@ func textLoad(b *strings.Builder, label string, p *load.Plan, o TextOptions) {
 		return
 	}
 	fmt.Fprintf(b, "    %s: engine %s\n", label, p.Engine)
-	textJobs(b, p.Jobs)
+	textJobs(b, p.Jobs, p.Engine.RateUnit())
 	textExtents(b, p.Extents)
 	if p.Command != "" && o.Commands {
 		fmt.Fprintf(b, "      %s\n", textio.Line(p.Command))
 	}
+	textProgram(b, p.Program)
 	for _, note := range p.Notes {
 		fmt.Fprintf(b, "      note: %s\n", textio.Line(note))
 	}
 }
 
+// textProgram prints what a generator runs other programs for.
+func textProgram(b *strings.Builder, p *load.ProgramPlan) {
+	if p == nil {
+		return
+	}
+	programs, packages := p.NeedsText()
+	fmt.Fprintf(b, "      needs %s, from %s\n", programs, packages)
+	for _, place := range p.Data {
+		fmt.Fprintf(b, "      data on %s\n", textio.Line(place))
+	}
+	for _, command := range p.Commands {
+		fmt.Fprintf(b, "      $ %s\n", textio.Line(command))
+	}
+}
+
 // textJobs prints the jobs of a file; equal ones share a line.
-func textJobs(b *strings.Builder, jobs []load.JobPlan) {
+func textJobs(b *strings.Builder, jobs []load.JobPlan, rateUnit string) {
 	var lines []string
 	names := map[string][]string{}
 	for _, j := range jobs {
@@ -210,7 +226,7 @@ func textJobs(b *strings.Builder, jobs []load.JobPlan) {
 		}
 		line += fmt.Sprintf(", depth %d", j.QueueDepth)
 		if j.RateIOPS > 0 {
-			line += fmt.Sprintf(", %s IOPS", unit.FormatCount(j.RateIOPS))
+			line += fmt.Sprintf(", %s %s", unit.FormatCount(j.RateIOPS), rateUnit)
 		}
 		if j.BlockSizes != "" {
 			line += ", " + unit.FormatBytes(j.SizeBytes)

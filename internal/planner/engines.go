@@ -8,6 +8,7 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/scenario"
+	"github.com/braggdev/bragg/internal/target"
 )
 
 // generatorOf returns the name of the generator that drives a workload: the user's choice, the one that the workload
@@ -85,9 +86,15 @@ func (c workloads) checkGenerators() {
 		if !c.checkGenerator(p) || len(w.Options) == 0 && p.kind.JobFiles {
 			continue
 		}
-		ask := load.Workload{Name: w.Name, Generator: p.generator, ConfigName: w.ConfigFile, Config: c.sc.Files[w.ConfigFile],
-			Devices: []load.Device{{Name: "/dev/sdb", Path: "/dev/sdb", SizeBytes: 1 << 30}}}
+		ask := load.Workload{Name: w.Name, Generator: p.generator, ConfigName: w.ConfigFile, Config: c.sc.Files[w.ConfigFile]}
+		if group, known := c.sc.Group(w.Group); known {
+			for i := range group.DiskCount {
+				name := "/dev/" + target.DiskName(i+1)
+				ask.Devices = append(ask.Devices, load.Device{Name: name, Path: name, SizeBytes: group.DiskBytes})
+			}
+		}
 		if p.kind.JobFiles {
+			ask.Devices = []load.Device{{Name: "/dev/sdb", Path: "/dev/sdb", SizeBytes: 1 << 30}}
 			ask.Config = probe // lint has rules for job files themselves
 			if _, err := p.kind.Generator.Plan(ask); err != nil {
 				continue // it cannot plan on this machine

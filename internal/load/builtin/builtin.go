@@ -5,6 +5,7 @@ import (
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/fio"
 	"github.com/braggdev/bragg/internal/load/ioengine"
+	"github.com/braggdev/bragg/internal/load/pgbench"
 )
 
 // Generators returns all generators, the default first.
@@ -15,5 +16,7 @@ func Generators() load.Kinds {
 			Generator: ioengine.New(), JobFiles: true, Simulation: nowhere},
 		{Name: "fio", Summary: "the fio program, where it is installed: all of its options, closed loop",
 			Generator: fio.Generator{}, JobFiles: true, Simulation: nowhere},
+		{Name: pgbench.Name, Summary: "PostgreSQL's pgbench, where it is installed, on a server of its own or an endpoint",
+			Generator: pgbench.Generator{}, Simulation: pgbench.Simulation{}},
 	}
 }

@@ -121,7 +121,11 @@ func jobFacts(jobs []load.JobPlan) []string {
 			text += fmt.Sprintf(", queue depth %d", j.QueueDepth)
 		}
 		if j.RateIOPS > 0 {
-			text += fmt.Sprintf(", %s IOPS requested", unit.FormatCount(j.RateIOPS/float64(max(1, j.Clones))))
+			rate := "IOPS"
+			if j.BlockSizes == "" {
+				rate = "operations/s" // of a load without I/O of its own
+			}
+			text += fmt.Sprintf(", %s %s requested", unit.FormatCount(j.RateIOPS/float64(max(1, j.Clones))), rate)
 		}
 		if count[text] == 0 {
 			texts = append(texts, text)
@@ -208,7 +212,7 @@ func writtenFact(d *Document, w *Workload, p *plan.Plan, planned *load.Plan) str
 	for i := range d.Workloads {
 		before := &d.Workloads[i]
 		of, _ := p.Workload(before.Name)
-		if !before.Prefill || before.Group != w.Group || before.ToNanos > w.FromNanos || before.Operations == 0 {
+		if !before.Prefill || before.Group != w.Group || before.ToNanos > w.FromNanos || before.Operations == 0 && (of.Prefill == nil || of.Prefill.Program == nil) {
 			continue
 		}
 		if of.Prefill == nil { // an older plan, without ranges
@@ -221,7 +225,7 @@ func writtenFact(d *Document, w *Workload, p *plan.Plan, planned *load.Plan) str
 		if used {
 			ranges, by = append(ranges, of.Prefill.Extents...), append(by, before.Name)
 			asked := uint64(extent.Bytes(of.Prefill.Extents)) * uint64(max(1, before.VMs))
-			broken = broken || before.ErrorCount > 0 || before.Error != "" || float64(before.Bytes) < (1-prefillRest)*float64(asked)
+			broken = broken || before.ErrorCount > 0 || before.Error != "" || of.Prefill.Program == nil && float64(before.Bytes) < (1-prefillRest)*float64(asked)
 		}
 	}
 	switch {

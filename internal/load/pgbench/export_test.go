@@ -1,0 +1,40 @@
+package pgbench
+
+// Exports for tests.
+var (
+	ParseEndpoint = parseEndpoint
+	ShellCommand  = shellCommand
+	ScaleFor      = scaleFor
+	DataBytes     = dataBytes
+)
+
+// Parsed is one line of a transaction log: script, end, latency and lag in nanoseconds, and "ok", "skipped" or the failure.
+type Parsed struct {
+	Script            int
+	End, Latency, Lag int64
+	Outcome           string
+}
+
+// ParseLine reads one line of a transaction log.
+func ParseLine(line string, rated bool) (Parsed, error) {
+	t, err := parseTransaction([]byte(line), rated)
+	p := Parsed{t.script, t.end, t.latency, t.lag, t.failed}
+	switch {
+	case t.skipped:
+		p.Outcome = "skipped"
+	case t.failed == "":
+		p.Outcome = "ok"
+	}
+	return p, err
+}
+
+// ParseSummary reads pgbench's output and returns transactions processed, skipped and failed.
+func ParseSummary(text string) ([3]uint64, error) {
+	s, err := parseSummary(text)
+	return [3]uint64{s.processed, s.skipped, s.failed}, err
+}
+
+// Compare holds totals against a summary, as at the end of a load.
+func Compare(processed, skipped, failed uint64, text string) error {
+	return (&recorder{processed: processed, skipped: skipped, failed: failed}).compare(text)
+}

@@ -1,0 +1,68 @@
+package pgbench
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+)
+
+// transaction is one line of pgbench's log.
+type transaction struct {
+	script  int
+	end     int64 // Unix time, nanoseconds
+	latency int64 // from the schedule where there is one, nanoseconds
+	lag     int64 // from the schedule to the start, nanoseconds
+	skipped bool
+	failed  string // class of the failure
+}
+
+// Bounds of the numbers in a line, so that sums do not overflow.
+const (
+	microsMax = int64(math.MaxInt64) / 4 / int64(time.Microsecond)
+	unixMax   = int64(math.MaxInt64) / 4 / int64(time.Second)
+)
+
+// parseTransaction reads one line without its end:
+//
+//	client transaction latency|skipped|failed|serialization|deadlock script seconds microseconds [lag, with a rate] [retries]
+func parseTransaction(line []byte, rated bool) (t transaction, err error) {
+	fields := bytes.Fields(line)
+	want := 6
+	if rated {
+		want = 7
+	}
+	if len(fields) < want || len(fields) > want+1 {
+		return t, fmt.Errorf("%d fields, want %d: %.80q", len(fields), want, line)
+	}
+	number := func(i int, most int64) (n int64) {
+		if err != nil {
+			return 0
+		}
+		n, err = strconv.ParseInt(string(fields[i]), 10, 64)
+		if err == nil && (n < 0 || n > most) {
+			err = strconv.ErrRange
+		}
+		if err != nil {
+			err = fmt.Errorf("field %d: %w: %.80q", i+1, err, line)
+		}
+		return n
+	}
+	number(0, math.MaxInt32)
+	number(1, math.MaxInt64)
+	switch outcome := string(fields[2]); outcome {
+	case "skipped":
+		t.skipped = true
+	case "failed", "serialization", "deadlock":
+		t.failed = outcome
+	default:
+		t.latency = number(2, microsMax) * int64(time.Microsecond)
+	}
+	t.script = int(number(3, math.MaxInt16))
+	t.end = number(4, unixMax)*int64(time.Second) + number(5, int64(time.Second/time.Microsecond)-1)*int64(time.Microsecond)
+	if rated {
+		t.lag = min(number(6, microsMax)*int64(time.Microsecond), t.latency)
+	}
+	return t, err
+}

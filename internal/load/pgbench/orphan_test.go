@@ -1,0 +1,123 @@
+package pgbench_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/loadtest"
+	"github.com/braggdev/bragg/internal/load/pgbench"
+)
+
+const (
+	helperDisk    = "BRAGG_PGBENCH_TEST_DISK"
+	helperPrefill = "BRAGG_PGBENCH_TEST_PREFILL"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(helperDisk) != "" {
+		helper()
+	}
+	os.Exit(m.Run())
+}
+
+// helper is another process of this test binary, which runs a load until it is killed.
+func helper() {
+	w := load.Workload{Name: "w", Options: map[string]string{"scale": "1", "clients": "4", "latency_limit": "1h", "rate": "100"}, IntervalLength: 100 * time.Millisecond,
+		Devices: []load.Device{{Name: "/dev/sdb", Path: os.Getenv(helperDisk), SizeBytes: 8 << 30}}, Prefill: os.Getenv(helperPrefill) != ""}
+	if w.Prefill {
+		w.Options["scale"] = "200"
+	}
+	in, err := pgbench.Generator{}.Prepare(context.Background(), w)
+	if err == nil {
+		err = in.Run(context.Background(), load.SinkFunc(func(interval.Interval) { fmt.Println("running") }))
+	}
+	fmt.Println("ended", err)
+	os.Exit(1)
+}
+
+// TestProgramsDieWithUs kills a process that runs a server and pgbench, as power off does with an agent, and then starts again.
+func TestProgramsDieWithUs(t *testing.T) {
+	needPostgreSQL(t)
+	for _, prefill := range []string{"", "1"} {
+		w := prefilled(t, map[string]string{"scale": "1", "clients": "4"})
+		before := segments(t)
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), helperDisk+"="+w.Devices[0].Path, helperPrefill+"="+prefill)
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewScanner(out)
+		for range 5 {
+			if !lines.Scan() || lines.Text() != "running" {
+				t.Fatalf("helper says %q", lines.Text())
+			}
+		}
+		room := filepath.Join(filepath.Dir(w.Devices[0].Path), "pgbench-sdb")
+		if len(users(t, room)) < 2 {
+			t.Errorf("processes %v use %s, want the server and pgbench", users(t, room), room)
+		}
+		if err := cmd.Process.Signal(syscall.SIGKILL); err != nil {
+			t.Error(err)
+		}
+		_ = cmd.Wait()
+		hang := time.Now().Add(30 * time.Second)
+		for len(users(t, room)) > 0 {
+			if time.Now().After(hang) {
+				t.Fatalf("processes %v outlive their parent", users(t, room))
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+		if after := segments(t); after != before {
+			t.Errorf("shared memory:\n%sbefore:\n%s", after, before)
+		}
+		if prefill == "" { // the server recovers
+			w.Runtime = 300 * time.Millisecond
+			if err := loadtest.Drive(t.Context(), pgbench.Generator{}, w, &loadtest.Log{}); err != nil {
+				t.Errorf("start again: %v", err)
+			}
+		}
+	}
+}
+
+// users lists processes with an open file below a folder.
+func users(t *testing.T, folder string) (list []string) {
+	t.Helper()
+	links, err := filepath.Glob("/proc/[0-9]*/fd/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, link := range links {
+		pid := strings.Split(link, "/")[2]
+		to, err := os.Readlink(link)
+		if err == nil && strings.HasPrefix(to, folder) && !seen[pid] && pid != fmt.Sprint(os.Getpid()) {
+			seen[pid], list = true, append(list, pid)
+		}
+	}
+	return list
+}
+
+// segments lists System V and POSIX shared memory of this machine.
+func segments(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("/proc/sysvipc/shm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	posix, _ := filepath.Glob("/dev/shm/PostgreSQL*")
+	return string(text) + strings.Join(posix, "\n")
+}

@@ -1,0 +1,83 @@
+// Package pgbench is the generator that runs the real pgbench of PostgreSQL, against a server that it starts on the VM or against
+// an endpoint that the user names. Bragg neither links nor contains PostgreSQL.
+//
+//	prefill:  initdb ▶ postgres ▶ pgbench -i ▶ stop; or pgbench -i against the endpoint
+//	load:     postgres ▶ pgbench -l ──one line per transaction──▶ Intervals; its summary must have the same totals
+//
+// Every transaction is recorded with the microseconds of pgbench's own log. With a rate, response time counts from the schedule and
+// service time from the start of the transaction; without one the loop is closed. Skipped transactions are operations that were due
+// and never issued; failed ones are errors.
+package pgbench
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/program"
+)
+
+// Name is the name of the generator.
+const Name = "pgbench"
+
+// Generator runs pgbench. The zero value finds the newest PostgreSQL of the machine.
+type Generator struct{}
+
+var _ load.Generator = Generator{}
+
+// folders are where packages keep several versions of PostgreSQL side by side.
+var folders = []string{"/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/lib/postgresql*/bin"}
+
+// oldest is the first version with all options that are used. Only version 15 is tested.
+const oldest = "13"
+
+func needs(c *config) []load.Need {
+	client := []load.Package{{Family: load.Debian, Name: "postgresql"}, {Family: load.RedHat, Name: "postgresql-contrib"}, {Family: load.SUSE, Name: "postgresql-contrib"}}
+	list := []load.Need{{Program: "pgbench", Oldest: oldest, Packages: client}, {Program: "psql", Oldest: oldest, Packages: client}}
+	if c.endpoint == "" {
+		server := []load.Package{{Family: load.Debian, Name: "postgresql"}, {Family: load.RedHat, Name: "postgresql-server"}, {Family: load.SUSE, Name: "postgresql-server"}}
+		list = append(list, load.Need{Program: "initdb", Oldest: oldest, Packages: server}, load.Need{Program: "postgres", Oldest: oldest, Packages: server})
+	}
+	return list
+}
+
+// Plan returns the commands that would run and the data that they need. It does not look at this machine's programs.
+func (Generator) Plan(w load.Workload) (load.Plan, error) {
+	c, err := parse(&w)
+	if err != nil {
+		return load.Plan{}, err
+	}
+	return c.plan(&w)
+}
+
+// Prepare finds the programs and, for a load, starts the server. A prefill writes only once it runs.
+func (Generator) Prepare(ctx context.Context, w load.Workload) (load.Instance, error) {
+	c, err := parse(&w)
+	if err != nil {
+		return nil, err
+	}
+	in := &instance{workload: w, config: c, said: program.NewTranscript(load.OutputBytesMax)}
+	if err := in.prepare(ctx); err != nil {
+		_ = in.Close()
+		return nil, fmt.Errorf("prepare workload %q: %w", w.Name, err)
+	}
+	return in, nil
+}
+
+// engine describes the load before the versions on the VM are known.
+func (c *config) engine() interval.Engine {
+	e := interval.Engine{Name: Name, Loop: interval.LoopClosed}
+	if c.rate > 0 {
+		e.Loop = interval.LoopOpen
+	}
+	for _, s := range c.scripts {
+		e.Operations = append(e.Operations, s.name)
+	}
+	return e
+}
+
+func fault(code, message, hint string) error {
+	return &diag.Error{Code: code, Message: message, Hint: hint, Exit: diag.ExitUnavailable}
+}

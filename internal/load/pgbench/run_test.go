@@ -1,0 +1,200 @@
+package pgbench_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/loadtest"
+	"github.com/braggdev/bragg/internal/load/pgbench"
+)
+
+// run runs a load and returns its sum and what its programs wrote.
+func run(t *testing.T, w load.Workload) (loadtest.Sum, string) {
+	t.Helper()
+	in, err := pgbench.Generator{}.Prepare(t.Context(), w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log loadtest.Log
+	err = in.Run(t.Context(), &log)
+	said := ""
+	for _, o := range in.(load.Teller).Outputs() {
+		if !o.Valid() {
+			t.Errorf("output %q of %d bytes", o.Name, len(o.Text))
+		}
+		said += o.Text
+	}
+	if err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	loadtest.CheckIntervals(t, w, log.Intervals())
+	return loadtest.Add(log.Intervals()), said
+}
+
+// Run itself holds its totals against pgbench's summary. Here, transactions are skipped, fail, and belong to several scripts.
+func TestOutcomes(t *testing.T) {
+	needPostgreSQL(t)
+	w := prefilled(t, map[string]string{"scale": "1", "clients": "4", "shared_buffers": "16MB", "checkpoint_timeout": "30s"})
+	w.Runtime = 1500 * time.Millisecond
+
+	skipping := w
+	skipping.Options = map[string]string{"scale": "1", "clients": "2", "rate": "300", "latency_limit": "10ms"}
+	skipping.ConfigName, skipping.Config = "slow.sql", "SELECT pg_sleep(0.02);\n"
+	sum, _ := run(t, skipping)
+	total := sum.Totals()
+	if sum.NotIssued == 0 || sum.Due != total.Operations+sum.NotIssued || total.Response == nil || total.Response.Min() < total.Service.Min() {
+		t.Errorf("%d of %d due were skipped, %d ran", sum.NotIssued, sum.Due, total.Operations)
+	}
+	if total.Service.Min() < uint64(20*time.Millisecond) {
+		t.Errorf("service time of %v for a sleep of 20 ms", time.Duration(total.Service.Min()))
+	}
+
+	failing := w
+	failing.ConfigName = "conflict.sql"
+	failing.Config = "BEGIN ISOLATION LEVEL SERIALIZABLE;\nUPDATE pgbench_branches SET bbalance = bbalance + 1 WHERE bid = 1;\nSELECT sum(bbalance) FROM pgbench_branches;\nEND;\n"
+	sum, _ = run(t, failing)
+	if total := sum.Totals(); total.Errors["serialization"] == 0 || total.Operations == 0 {
+		t.Errorf("%d operations, errors %v", total.Operations, total.Errors)
+	}
+
+	mixed := w
+	mixed.Options = map[string]string{"scale": "1", "script": "select-only@9, tpcb-like", "protocol": "prepared", "threads": "3", "clients": "6"}
+	sum, said := run(t, mixed)
+	if sum.Directions[0].Operations <= sum.Directions[1].Operations || sum.Directions[1].Operations == 0 {
+		t.Errorf("%d reads and %d writes", sum.Directions[0].Operations, sum.Directions[1].Operations)
+	}
+	for _, want := range []string{"$ pgbench", "$ postgres", "database system is ready", "tps = ", "query mode: prepared", "shared_buffers|"} {
+		if !strings.Contains(said, want) && want != "shared_buffers|" {
+			t.Errorf("outputs lack %q:\n%s", want, said)
+		}
+	}
+	room := filepath.Join(filepath.Dir(w.Devices[0].Path), "pgbench-sdb")
+	if left, _ := filepath.Glob(filepath.Join(room, "sdb", "log", "pgbench.*")); len(left) > 0 {
+		t.Errorf("logs are left: %v", left)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	needPostgreSQL(t)
+	w := workload(t, map[string]string{"scale": "1"})
+	prepare := func(w load.Workload) error {
+		in, err := pgbench.Generator{}.Prepare(t.Context(), w)
+		if err == nil {
+			_ = in.Close()
+		}
+		return err
+	}
+	if err := prepare(w); err == nil || !strings.Contains(err.Error(), "no database") {
+		t.Errorf("without a prefill: %v", err)
+	}
+	w = prefilled(t, map[string]string{"scale": "1"})
+	larger := w
+	larger.Options = map[string]string{"scale": "2"}
+	if err := prepare(larger); err == nil || !strings.Contains(err.Error(), "scale 1") {
+		t.Errorf("with data of another scale: %v", err)
+	}
+	bad := w
+	bad.Options = map[string]string{"scale": "1", "shared_buffers": "16ZB"}
+	if err := prepare(bad); err == nil || !strings.Contains(err.Error(), "shared_buffers") {
+		t.Errorf("with a bad setting: %v", err)
+	}
+	first, err := pgbench.Generator{}.Prepare(t.Context(), w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	if err := prepare(w); err == nil || !strings.Contains(err.Error(), "another load") {
+		t.Errorf("twice at once: %v", err)
+	}
+	broken := w
+	broken.ConfigName, broken.Config = "broken.sql", "SELECT nothing FROM nowhere;\n"
+	_ = first.Close()
+	if err := loadtest.Drive(t.Context(), pgbench.Generator{}, broken, &loadtest.Log{}); err == nil || !strings.Contains(err.Error(), "nowhere") {
+		t.Errorf("a script with an error: %v", err)
+	}
+}
+
+// A role that transactions use cannot run programs on the server.
+func TestScriptsCannotRunPrograms(t *testing.T) {
+	needPostgreSQL(t)
+	w := prefilled(t, map[string]string{"scale": "1", "clients": "1"})
+	mark := filepath.Join(t.TempDir(), "mark")
+	w.ConfigName, w.Config = "escape.sql", "COPY (SELECT 1) TO PROGRAM 'touch "+mark+"';\n"
+	w.Runtime = time.Second
+	if err := loadtest.Drive(t.Context(), pgbench.Generator{}, w, &loadtest.Log{}); err == nil || !strings.Contains(err.Error(), "must be superuser") {
+		t.Errorf("%v", err)
+	}
+	w.Config = "\\shell touch " + mark + "\n"
+	if _, err := (pgbench.Generator{}).Plan(w); err == nil || !strings.Contains(err.Error(), "not allowed") {
+		t.Errorf("%v", err)
+	}
+}
+
+// An endpoint is reached with the user's settings, and its password is in no output.
+func TestEndpointLoad(t *testing.T) {
+	needPostgreSQL(t)
+	w := load.Workload{Name: "remote", Group: "g", VM: "g-0001", Instance: 1, Generator: pgbench.Name,
+		Options: map[string]string{"endpoint": "lab-db", "scale": "1", "clients": "2"}, Runtime: time.Second}
+	if _, err := (pgbench.Generator{}).Prepare(t.Context(), w); err == nil || !strings.Contains(err.Error(), "not defined") {
+		t.Errorf("an endpoint that is not defined: %v", err)
+	}
+	dir, err := os.MkdirTemp("/var/tmp", "bragg-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(dir)
+	server := workload(t, map[string]string{"scale": "1"})
+	server.Devices[0].Path = filepath.Join(dir, "sdb")
+	if err := os.WriteFile(server.Devices[0].Path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fill := server
+	fill.Prefill = true
+	if err := loadtest.Drive(t.Context(), pgbench.Generator{}, fill, &loadtest.Log{}); err != nil {
+		t.Fatal(err)
+	}
+	held, err := pgbench.Generator{}.Prepare(t.Context(), server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	t.Setenv("BRAGG_ENDPOINT_LAB_DB", "host="+dir+"/pgbench-sdb/sdb/run user=bragg dbname=bragg password=s3cret")
+	fill = w
+	fill.Prefill = true
+	if _, said := run(t, fill); strings.Contains(said, "s3cret") {
+		t.Error("the password is in the outputs")
+	}
+	sum, said := run(t, w)
+	if total := sum.Totals(); total.Operations == 0 || strings.Contains(said, "s3cret") {
+		t.Errorf("%d operations; outputs:\n%s", total.Operations, said)
+	}
+}
+
+// A load that is stopped while transactions run has all of them.
+func TestStop(t *testing.T) {
+	needPostgreSQL(t)
+	w := prefilled(t, map[string]string{"scale": "1", "clients": "4"})
+	w.IntervalLength = 100 * time.Millisecond
+	ctx, cancel := context.WithCancel(t.Context())
+	var log loadtest.Log
+	err := loadtest.Drive(ctx, pgbench.Generator{}, w, load.SinkFunc(func(iv interval.Interval) {
+		log.Interval(iv)
+		if iv.Sequence == 3 {
+			cancel()
+		}
+	}))
+	sum := loadtest.Add(log.Intervals())
+	if err != nil || sum.Directions[0].Operations == 0 {
+		t.Errorf("%v, %d operations", err, sum.Directions[0].Operations)
+	}
+}

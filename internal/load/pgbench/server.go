@@ -1,0 +1,162 @@
+package pgbench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/load/program"
+	"github.com/braggdev/bragg/internal/wait"
+)
+
+// Bounds of waiting for a server.
+const (
+	serverStartMax = 10 * time.Minute // it may have to recover after a power cut
+	serverStopMax  = 30 * time.Second // for its last checkpoint; then it is killed, and the next start recovers
+	answerEvery    = 50 * time.Millisecond
+)
+
+// environment of all programs: nothing of this process's but where temporary files go.
+func (in *instance) environment() []string {
+	return slices.Concat([]string{"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C", "TZ=UTC", "PGCONNECT_TIMEOUT=30", "PGAPPNAME=bragg"}, in.access)
+}
+
+// complete adds what all commands of the instance have.
+func (in *instance) complete(c program.Command) program.Command {
+	c.Env, c.Account = in.environment(), in.room.account
+	c.Files = []*os.File{in.room.folder}
+	return c
+}
+
+// run runs a command to its end and keeps what it prints.
+func (in *instance) run(ctx context.Context, c program.Command) (string, error) {
+	fmt.Fprintf(in.said, "$ %s\n", c)
+	out, err := in.complete(c).Run(ctx)
+	if err != nil {
+		fmt.Fprintf(in.said, "%s\n%v\n", out, err)
+		return "", err
+	}
+	fmt.Fprint(in.said, out)
+	return strings.TrimSpace(out), nil
+}
+
+// query runs one statement.
+func (in *instance) query(ctx context.Context, role, db, statement string) (string, error) {
+	return in.run(ctx, in.commands.psql(role, db, statement))
+}
+
+// createServer makes an empty database cluster in place of the former one, and starts it.
+func (in *instance) createServer(ctx context.Context) error {
+	k, c := in.commands, in.config
+	if err := in.room.clear(of(c.disk), of(c.walDisk)); err != nil {
+		return err
+	}
+	if _, err := in.run(ctx, k.initdb()); err != nil {
+		return err
+	}
+	if err := in.startServer(ctx); err != nil {
+		return err
+	}
+	for _, statement := range []string{"CREATE ROLE " + benchRole + " LOGIN", "CREATE DATABASE " + database + " OWNER " + benchRole} {
+		if _, err := in.query(ctx, adminRole, adminRole, statement); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// startServer starts the server and waits until it answers.
+func (in *instance) startServer(ctx context.Context) error {
+	c := in.config
+	for _, name := range []string{of(c.disk), of(c.walDisk), of(c.disk) + "/run"} {
+		if err := in.room.make(name); err != nil {
+			return err
+		}
+	}
+	// A server that was killed leaves its socket and its process number, and in a namespace that number is of another process.
+	_ = os.Remove(filepath.Join(in.room.path, of(c.disk), "data", "postmaster.pid"))
+	command := in.complete(in.commands.postgres())
+	in.log = program.NewTranscript(len(in.log.String()) + outputMax)
+	last := program.NewTail(nil)
+	command.Stdout, command.Stderr = in.log, writers{in.log, last}
+	fmt.Fprintf(in.said, "$ %s\n", command)
+	server, err := command.Start()
+	if err != nil {
+		return fmt.Errorf("start postgres: %w", err)
+	}
+	in.server = server
+	ctx, cancel := context.WithTimeout(ctx, serverStartMax)
+	defer cancel()
+	for {
+		if _, err := in.complete(in.commands.psql(adminRole, adminRole, "SELECT 1")).Run(ctx); err == nil {
+			return nil
+		}
+		select {
+		case <-server.Done():
+			return fmt.Errorf("postgres ended: %v%s", server.Wait(), last.Quoted())
+		default:
+		}
+		if err := wait.For(ctx, answerEvery); err != nil {
+			return fmt.Errorf("wait for postgres: %w%s", err, last.Quoted())
+		}
+	}
+}
+
+// writers write to all of them.
+type writers []interface{ Write([]byte) (int, error) }
+
+func (w writers) Write(p []byte) (int, error) {
+	for _, one := range w {
+		_, _ = one.Write(p)
+	}
+	return len(p), nil
+}
+
+// stopServer ends the server, with a last checkpoint if there is time.
+func (in *instance) stopServer() {
+	if in.server == nil {
+		return
+	}
+	stop := program.Stopper{Process: in.server, Signal: os.Interrupt, Grace: serverStopMax}
+	stop.Begin()
+	_ = in.server.Wait()
+	stop.End()
+	in.server = nil
+}
+
+// checkData makes sure that the server has the data of the workload.
+func (in *instance) checkData(ctx context.Context) error {
+	own := slices.ContainsFunc(in.config.scripts, func(s script) bool { return s.own })
+	if in.config.endpoint != "" && own {
+		return nil
+	}
+	missing := func(found string) error {
+		return &diag.Error{Code: "no-database", Exit: diag.ExitData,
+			Message: fmt.Sprintf("want data of scale %d, found %s", in.config.scale, found),
+			Hint:    "add workload.PrefillRun for this workload, or for one with the same disk and scale, before the load"}
+	}
+	text, err := in.query(ctx, benchRole, database, "SELECT count(*) FROM pgbench_branches")
+	if program.Failed(errors.Unwrap(err)) {
+		return missing("none")
+	} else if err != nil {
+		return err
+	}
+	if n, err := strconv.Atoi(text); err != nil || n != in.config.scale && in.config.scale != 0 {
+		return missing("scale " + text)
+	}
+	return nil
+}
+
+// hasServer reports whether the disk has a database cluster.
+func (in *instance) hasServer() bool {
+	_, err := os.Stat(filepath.Join(in.room.path, of(in.config.disk), "data", "PG_VERSION"))
+	return !errors.Is(err, fs.ErrNotExist)
+}
