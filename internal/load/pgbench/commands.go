@@ -86,6 +86,12 @@ func (k commands) psql(role, db, statement string) program.Command {
 	return k.command("psql", append(args, "--command="+statement)...)
 }
 
+// monitor reads statements from its standard input.
+func (k commands) monitor() program.Command {
+	args := append([]string{"--no-psqlrc", "--no-password", "--quiet", "--tuples-only", "--no-align"}, k.reach(adminRole)...)
+	return k.command("psql", append(args, "--dbname="+adminRole)...)
+}
+
 func (k commands) initialise() program.Command {
 	args := append([]string{"--initialize", "--scale=" + strconv.Itoa(k.config.scale)}, k.reach(benchRole)...)
 	return k.command("pgbench", k.withDatabase(args)...)

@@ -1,5 +1,7 @@
 package pgbench
 
+import "time"
+
 // Exports for tests.
 var (
 	ParseEndpoint = parseEndpoint
@@ -37,4 +39,16 @@ func ParseSummary(text string) ([3]uint64, error) {
 // Compare holds totals against a summary, as at the end of a load.
 func Compare(processed, skipped, failed uint64, text string) error {
 	return (&recorder{processed: processed, skipped: skipped, failed: failed}).compare(text)
+}
+
+// Gauges are those between two answers of a server, and since a first one.
+func Gauges(first, before, now string, passed time.Duration) ([]float64, error) {
+	var counters [3][counterCount]float64
+	for i, line := range []string{first, before, now} {
+		var err error
+		if counters[i], err = parseCounters(line); err != nil {
+			return nil, err
+		}
+	}
+	return gaugesOf(counters[0], counters[1], counters[2], passed), nil
 }

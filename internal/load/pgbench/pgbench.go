@@ -75,6 +75,9 @@ func (c *config) engine() interval.Engine {
 	for _, s := range c.scripts {
 		e.Operations = append(e.Operations, s.name)
 	}
+	if c.endpoint == "" {
+		e.Gauges = gauges
+	}
 	return e
 }
 

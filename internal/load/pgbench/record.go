@@ -1,6 +1,7 @@
 package pgbench
 
 import (
+	"slices"
 	"time"
 
 	"github.com/braggdev/bragg/internal/interval"
@@ -19,6 +20,7 @@ type recorder struct {
 
 	open     []*interval.Interval // without a gap; the last one may still grow
 	sequence int64
+	gauges   interval.GaugeValues // of the last interval
 	cpu      time.Duration
 	first    int64 // start of the first transaction, on the axis; 0: none yet
 	last     int64 // end of the last one
@@ -106,6 +108,12 @@ func record(h *stat.Histogram, nanos int64) *stat.Histogram {
 	return h
 }
 
+// gauge notes what the server said at a time.
+func (r *recorder) gauge(values interval.GaugeValues, at int64) {
+	iv, _ := r.slot(at)
+	iv.Gauges = values
+}
+
 // effort notes the CPU time that pgbench used until a time.
 func (r *recorder) effort(cpu time.Duration, e interval.Effort, at int64) {
 	iv, _ := r.slot(at)
@@ -132,6 +140,10 @@ func (r *recorder) deliver(final bool) {
 		iv.StartNanos, iv.LengthNanos = r.first, iv.EndNanos()-r.first
 	}
 	iv.Sequence, iv.Final = r.sequence, final
+	if iv.Gauges == nil {
+		iv.Gauges = slices.Clone(r.gauges)
+	}
+	r.gauges = iv.Gauges
 	iv.BusiestNanos, iv.WaitedNanos = min(iv.BusiestNanos, iv.LengthNanos), min(iv.WaitedNanos, iv.LengthNanos)
 	if !final && !iv.Prefill && r.config.rate == 0 {
 		iv.InFlight = uint64(r.config.clients)

@@ -35,6 +35,7 @@ type instance struct {
 	version  string   // of pgbench
 	database string   // version of the server
 	server   *program.Process
+	series   *series             // of the server of a load
 	said     *program.Transcript // commands and what they printed
 	log      *program.Transcript // of the server
 	used     bool
@@ -103,6 +104,12 @@ func (in *instance) prepareLoad(ctx context.Context) error {
 	if _, err := in.query(ctx, benchRole, database, "SELECT name, setting, unit, source FROM pg_settings WHERE source <> 'default' ORDER BY name"); err != nil {
 		return err
 	}
+	if in.config.endpoint == "" {
+		var err error
+		if in.series, err = in.openSeries(ctx); err != nil {
+			return err
+		}
+	}
 	if err := in.room.make(of(in.config.disk)); err != nil {
 		return err
 	}
@@ -150,6 +157,8 @@ func (in *instance) Outputs() []load.Output {
 // Close stops the server.
 func (in *instance) Close() error {
 	in.used = true
+	in.series.close()
+	in.series = nil
 	in.stopServer()
 	err := in.room.close()
 	in.room = nil
@@ -164,6 +173,9 @@ func (in *instance) Run(ctx context.Context, sink load.Sink) error {
 	defer func() { _ = in.Close() }()
 	axis := program.NewAxis(in.workload.ZeroUnixNanos)
 	out := &recorder{workload: in.workload, config: in.config, sink: sink}
+	if in.config.endpoint == "" {
+		out.gauges = unknownGauges()
+	}
 	if in.workload.StartNanos > 0 {
 		_ = wait.For(ctx, time.Duration(in.workload.StartNanos-axis.Now()))
 	}
@@ -219,6 +231,9 @@ func (in *instance) drive(ctx context.Context, axis program.Axis, out *recorder)
 	command := in.complete(in.commands.load(in.workload.Runtime))
 	command.Stdout, command.Stderr = summary, writers{last, in.said}
 	fmt.Fprintf(in.said, "$ %s\n", command)
+	if in.series != nil {
+		out.gauges = in.series.begin()
+	}
 	began, shift := axis.Now(), unixShift(axis)
 	p, err := command.Start()
 	if err != nil {
@@ -227,7 +242,7 @@ func (in *instance) drive(ctx context.Context, axis program.Axis, out *recorder)
 	}
 	logs := newLogs(in.logs(), p.ID(), in.config, shift)
 	defer logs.close()
-	err = in.follow(ctx, p, follower{axis, out, logs})
+	err = in.follow(ctx, p, follower{axis, out, logs, in.series})
 	end := axis.Now()
 	if r := in.workload.Runtime; r > 0 && ctx.Err() == nil {
 		end = max(began, out.first) + int64(r) // starting and ending take a while, which is not part of the load
@@ -253,12 +268,18 @@ func unixShift(a program.Axis) int64 {
 
 // follower is what takes the transactions of a running pgbench.
 type follower struct {
-	axis program.Axis
-	out  *recorder
-	logs *logs
+	axis   program.Axis
+	out    *recorder
+	logs   *logs
+	server *series // nil with an endpoint
 }
 
 func (f *follower) look(p *program.Process) error {
+	if f.server != nil {
+		if values, fresh := f.server.look(f.out.period()); fresh {
+			f.out.gauge(values, f.axis.Now())
+		}
+	}
 	f.out.effort(p.UsedCPU(), p.Effort(), f.axis.Now())
 	return f.logs.read(f.out.add)
 }

@@ -18,6 +18,13 @@ const (
 	simulatedPrefill = time.Second
 )
 
+// Plan is that of pgbench, without what a server says of itself.
+func (s Simulation) Plan(w load.Workload) (load.Plan, error) {
+	p, err := s.Generator.Plan(w)
+	p.Engine.Gauges = nil
+	return p, err
+}
+
 // Prepare needs no programs.
 func (Simulation) Prepare(_ context.Context, w load.Workload) (load.Instance, error) {
 	c, err := parse(&w)
@@ -35,6 +42,7 @@ type simulated struct {
 // Engine names the simulation.
 func (s *simulated) Engine() interval.Engine {
 	e := s.config.engine()
+	e.Gauges = nil
 	e.Notes = append(e.Notes, interval.EngineNote{Code: "simulated", Text: "no database answers"})
 	return e
 }
