@@ -97,6 +97,8 @@ type Latency struct {
 	// FromNanos, ToNanos and BinNanos cut the axis for the percentile line; no line with BinNanos 0. The last stretch may be
 	// shorter. If ToNanos is not after FromNanos, the line is a single stretch in the middle of the windows.
 	FromNanos, ToNanos, BinNanos int64
+	// LeadNanos is how much of the first stretch is before FromNanos.
+	LeadNanos int64
 	// SizeBound is as in Grid: operations that drain after a load have no separate point on the line, but count in their window.
 	SizeBound SizeBound
 	// PerVM also keeps separate windows for each VM.
@@ -120,7 +122,7 @@ type waiting struct {
 // timestamped by different programs, and a load ends shortly before its step does.
 const borderNanos = 25e6
 
-// Add merges one interval.
+// Add merges one interval, or several of one load on one VM that were merged: between Borders, and within one stretch of the line.
 func (l *Latency) Add(iv *interval.Interval) {
 	middle := iv.StartNanos + iv.LengthNanos/2
 	w, ok := l.windowAt(middle)
@@ -154,13 +156,22 @@ func (l *Latency) Add(iv *interval.Interval) {
 	times[w].Add(iv)
 }
 
+// Borders returns the times at which Add distinguishes intervals, beside the stretches of the line.
+func (l *Latency) Borders() []int64 {
+	list := []int64{l.FromNanos, l.ToNanos}
+	for _, w := range l.Windows {
+		list = append(list, w.FromNanos, w.ToNanos)
+	}
+	return list
+}
+
 // draw adds one interval to the line of percentiles.
 func (l *Latency) draw(iv *interval.Interval, middle int64) {
 	drawn := l.ToNanos <= l.FromNanos || l.FromNanos <= middle && middle < l.ToNanos
 	if l.BinNanos > 0 && drawn && !Drain(iv, l.SizeBound) {
 		bin := 0
 		if l.ToNanos > l.FromNanos {
-			bin = int((middle - l.FromNanos) / l.BinNanos)
+			bin = int((middle - l.FromNanos + l.LeadNanos) / l.BinNanos)
 		}
 		for len(l.bins) <= bin {
 			l.bins = append(l.bins, Times{})
@@ -293,6 +304,6 @@ func (l *Latency) middle(bin int) int64 {
 	if l.ToNanos <= l.FromNanos {
 		return (l.Windows[0].FromNanos + l.Windows[len(l.Windows)-1].ToNanos) / 2
 	}
-	from := l.FromNanos + int64(bin)*l.BinNanos
-	return (from + min(from+l.BinNanos, l.ToNanos)) / 2
+	from := l.FromNanos - l.LeadNanos + int64(bin)*l.BinNanos
+	return (max(from, l.FromNanos) + min(from+l.BinNanos, l.ToNanos)) / 2
 }

@@ -62,8 +62,37 @@ func (r *roll) gaugeStats(e interval.Engine) []result.GaugeStats {
 	return list
 }
 
-// Add merges one interval.
+// Add merges one interval, or several of one start on one VM that were merged and in which operations completed throughout or never.
 func (l *Loads) Add(iv *interval.Interval) {
+	r := l.roll(iv)
+	if !r.vms[iv.VM] {
+		r.vms[strings.Clone(iv.VM)] = true
+	}
+	s := &r.summary
+	s.FromNanos, s.ToNanos = min(s.FromNanos, iv.StartNanos), max(s.ToNanos, iv.EndNanos())
+	for d := range iv.Directions {
+		if iv.Directions[d].Operations > 0 {
+			r.busy = max(r.busy, iv.EndNanos())
+		}
+		accumulate(&s.Directions[d], &iv.Directions[d])
+	}
+	s.Due += iv.Due
+	s.NotIssued += iv.NotIssued
+	if iv.Final {
+		s.WaitingAtEnd += iv.Backlog
+	}
+	s.CPUNanos += iv.CPUNanos
+	s.StalledNanos += iv.StalledNanos
+}
+
+// AddGauges takes the gauges of one interval, which Add does not.
+func (l *Loads) AddGauges(iv *interval.Interval) {
+	if len(iv.Gauges) > 0 {
+		l.roll(iv).addGauges(iv)
+	}
+}
+
+func (l *Loads) roll(iv *interval.Interval) *roll {
 	key := loadKey{iv.Workload, iv.Group, iv.Instance, iv.Prefill}
 	r := l.loads[key]
 	if r == nil {
@@ -76,25 +105,7 @@ func (l *Loads) Add(iv *interval.Interval) {
 			Prefill: key.prefill, FromNanos: iv.StartNanos, ToNanos: iv.EndNanos()}
 		l.loads[key] = r
 	}
-	if !r.vms[iv.VM] {
-		r.vms[strings.Clone(iv.VM)] = true
-	}
-	s := &r.summary
-	s.FromNanos, s.ToNanos = min(s.FromNanos, iv.StartNanos), max(s.ToNanos, iv.EndNanos())
-	for d := range iv.Directions {
-		if iv.Directions[d].Operations > 0 {
-			r.busy = max(r.busy, iv.EndNanos())
-		}
-		accumulate(&s.Directions[d], &iv.Directions[d])
-	}
-	r.addGauges(iv)
-	s.Due += iv.Due
-	s.NotIssued += iv.NotIssued
-	if iv.Final {
-		s.WaitingAtEnd += iv.Backlog
-	}
-	s.CPUNanos += iv.CPUNanos
-	s.StalledNanos += iv.StalledNanos
+	return r
 }
 
 // accumulate merges o into t, whose histograms belong to t alone.

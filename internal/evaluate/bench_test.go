@@ -40,7 +40,10 @@ func write(b testing.TB, dir string, p resulttest.Params) *result.Writer {
 	if err := resulttest.Write(w, p); err != nil {
 		b.Fatal(err)
 	}
-	if err := w.Flush(); err != nil {
+	if err := w.Close(); err != nil { // waits until the rollups have caught up, which they have in a run
+		b.Fatal(err)
+	}
+	if w, err = result.Continue(dir); err != nil {
 		b.Fatal(err)
 	}
 	return w
@@ -85,7 +88,7 @@ func BenchmarkSeal(b *testing.B) {
 			b.Fatal(err)
 		}
 		b.ReportMetric(time.Since(begin).Seconds(), "seal-s")
-		for name, unit := range map[string]string{"intervals.ndjson.zst": "intervals-MB", "samples.ndjson.zst": "samples-MB",
+		for name, unit := range map[string]string{"intervals.ndjson.zst": "intervals-MB", "rollups.ndjson.zst": "rollups-MB", "samples.ndjson.zst": "samples-MB",
 			"summary.json": "summary-MB"} {
 			if info, err := os.Stat(filepath.Join(dir, name)); err == nil {
 				b.ReportMetric(float64(info.Size())/1e6, unit)

@@ -4,11 +4,12 @@
 //	each result of the scenario ──▶ series, statistics per window, checks of thresholds
 //	audit ──▶ findings; checks and findings ──▶ verdict
 //
+//	reading.go  intervals, one by one and merged
 //	shown.go the time range of a result; warmup.go the warm-ups that it leaves out
 //	result.go   traffic; latency.go, node.go, query.go, vm.go the other kinds
 //	sheet.go    series and statistics of a result, per window
 //	bounds.go   values that are known only in part, and why
-//	check.go    report metrics and thresholds; noworse.go those against a pinned baseline
+//	check.go    report metrics and thresholds
 //	unproven.go thresholds on numbers that do not hold
 //	impact.go   costs of events
 //	staircase.go  throughput and response time against workers
@@ -23,7 +24,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/braggdev/bragg/internal/audit/rule"
 
@@ -36,6 +36,7 @@ import (
 	"github.com/braggdev/bragg/internal/metric"
 	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/result/rollup"
 	"github.com/braggdev/bragg/internal/scenario"
 )
 
@@ -47,6 +48,8 @@ type Input struct {
 	Metrics Ranger
 	Ended   string // result.EndedCompleted …
 	Reason  string // one sentence on why a run that did not complete ended
+
+	oneByOne bool // reads no merged intervals, for tests
 }
 
 // Ranger answers PromQL on the run's axis. It is implemented by metric.Store.
@@ -80,7 +83,6 @@ type evaluator struct {
 	warmUps    warmUps
 	shown      []*shown
 	caveats    []string
-	pinned     *pinned // nil until a threshold asks for it
 }
 
 // Run computes everything that reports read: each result of the scenario with its series and statistics, windows, roll-ups per
@@ -105,11 +107,8 @@ func Run(ctx context.Context, in Input) (result.Summary, error) {
 	for i := range s.Loads {
 		s.Loads[i].Fingerprint = ev.digest.Fingerprint(s.Loads[i].Workload, s.Loads[i].Instance, s.Loads[i].Prefill)
 	}
-	for _, r := range ev.shown {
-		if err := ctx.Err(); err != nil {
-			return result.Summary{}, fmt.Errorf("evaluate run: %w", err)
-		}
-		s.Results = append(s.Results, ev.result(ctx, r, &s))
+	if s.Results = results(ctx, ev, &s); ctx.Err() != nil {
+		return result.Summary{}, fmt.Errorf("evaluate run: %w", ctx.Err())
 	}
 	s.Results = append(s.Results, ev.gauges.results(&ev.manifest, ev.phase, ev.windows)...)
 	s.Results = append(s.Results, ev.vmResults()...)
@@ -125,7 +124,7 @@ func Run(ctx context.Context, in Input) (result.Summary, error) {
 // read reads the record.
 func (ev *evaluator) read(ctx context.Context) error {
 	ev.readPlan()
-	if err := ev.readEvents(); err != nil {
+	if err := ev.readEvents(ctx); err != nil {
 		return err
 	}
 	var err error
@@ -166,14 +165,14 @@ func (ev *evaluator) readPlan() {
 	}
 }
 
-func (ev *evaluator) readEvents() error {
+func (ev *evaluator) readEvents(ctx context.Context) error {
 	for e, err := range ev.in.Bundle.Events() {
 		if err != nil {
 			return err
 		}
 		ev.events = append(ev.events, e)
 	}
-	recorded, err := ev.recordedUntil()
+	recorded, err := ev.recordedUntil(ctx)
 	if err != nil {
 		return err
 	}
@@ -188,17 +187,19 @@ func (ev *evaluator) readEvents() error {
 }
 
 // recordedUntil returns the end of the last interval of a run without an end event. A run that ended has that event.
-func (ev *evaluator) recordedUntil() (int64, error) {
+func (ev *evaluator) recordedUntil(ctx context.Context) (int64, error) {
 	ended := func(e interval.Event) bool { return e.Kind == interval.EventRunEnded }
 	if slices.ContainsFunc(ev.events, ended) {
 		return 0, nil
 	}
 	var last int64
-	for iv, err := range ev.in.Bundle.Intervals() {
+	for batch, err := range batches(ctx, ev, rollup.Cuts{}) {
 		if err != nil {
 			return 0, err
 		}
-		last = max(last, iv.EndNanos())
+		for i := range batch.Each {
+			last = max(last, batch.Each[i].EndNanos())
+		}
 	}
 	return last, nil
 }
@@ -212,29 +213,21 @@ func (ev *evaluator) prepare() {
 	}
 }
 
+// readIntervals reads each interval for what needs only its totals, and merged ones for latencies.
 func (ev *evaluator) readIntervals(ctx context.Context) error {
-	n, grids := 0, ev.grids()
-	for iv, err := range ev.in.Bundle.Intervals() {
+	grids := ev.grids()
+	for batch, err := range batches(ctx, ev, cutsOf(ev)) {
 		if err != nil {
 			return err
 		}
-		if n++; n%10_000 == 0 && ctx.Err() != nil {
-			return ctx.Err()
+		for i := range batch.Each {
+			add(ev, &batch.Each[i], grids)
 		}
-		ev.digest.Add(&iv)
-		ev.loads.Add(&iv)
-		ev.stalls.Add(&iv)
-		ev.recover.Add(&iv)
-		ev.impacts.Add(&iv)
-		ev.gauges.add(&iv, ev.phase)
-		for _, c := range ev.staircases {
-			c.add(&iv)
+		for i := range batch.Merged {
+			addMerged(ev, &batch.Merged[i])
 		}
-		for _, g := range grids {
-			g.Add(&iv)
-		}
-		for _, r := range ev.shown {
-			r.add(&iv)
+		for i := range batch.Seconds {
+			ev.digest.AddTimes(&batch.Seconds[i])
 		}
 	}
 	for _, g := range grids {
@@ -260,7 +253,7 @@ func addLost(d *digest.Digest, results []*shown) {
 			if r.latency == nil {
 				continue
 			}
-			if keep, _ := choose(r.Result); keep(s.Workload, s.Group, s.Prefill) && r.extent.At(s.LastNanos-1) {
+			if r.keep(s.Workload, s.Group, s.Prefill) && r.extent.At(s.LastNanos-1) {
 				r.latency.Lost(analysis.Stream{Workload: s.Workload, VM: s.VM}, s.LastNanos-1, max(1, s.BacklogEnd+s.InFlightEnd))
 			}
 		}
@@ -299,7 +292,7 @@ func verdict(s *result.Summary, findings []finding.Finding, reason string) (resu
 			switch {
 			case c.Passed:
 			case c.Reason != "":
-				undecided = cmp.Or(undecided, fmt.Sprintf("%q of %q is undecided: %s.", c.Text, r.Name, strings.TrimSuffix(c.Reason, ".")))
+				undecided = cmp.Or(undecided, fmt.Sprintf("%q of %q is undecided: %s.", c.Text, r.Name, c.Reason))
 			default:
 				failed = cmp.Or(failed, fmt.Sprintf("%q of %q was not met.", c.Text, r.Name))
 			}

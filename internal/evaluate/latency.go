@@ -9,6 +9,7 @@ import (
 	"github.com/braggdev/bragg/internal/analysis"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/result/rollup"
 	"github.com/braggdev/bragg/internal/scenario"
 )
 
@@ -29,11 +30,16 @@ func (ev *evaluator) newLatency(r *shown) *latencyResult {
 	l.Windows = cover(result.Clip(ev.windows, w), w)
 	l.PerVM = r.Aggregate == ""
 	if !l.PerVM {
-		// Bins are aligned to the grid, so that the lines of mean and percentile share timestamps where possible.
+		// Bins are aligned to the grid, so that the lines of mean and percentile share timestamps where possible. Long ones are
+		// aligned to the rollups of the bundle instead, so that the line can be computed from those.
 		l.FromNanos, l.ToNanos = r.grid.CellStart(w.FromNanos), r.grid.CellStart(w.ToNanos)
 		l.BinNanos = int64(ev.stepOf(r.Result, w))
 		if n := (w.ToNanos - w.FromNanos) / l.BinNanos; n > binsMax {
 			l.BinNanos = (n/binsMax + 1) * l.BinNanos
+		}
+		if cell := int64(rollup.Cell); l.BinNanos > cell/2 {
+			l.BinNanos = (l.BinNanos + cell - 1) / cell * cell
+			l.LeadNanos = l.FromNanos % cell
 		}
 	}
 	return l

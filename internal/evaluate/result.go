@@ -6,13 +6,32 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/braggdev/bragg/internal/analysis"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/scenario"
 )
+
+// results evaluates the results of the scenario, on all processors. s has everything else that checks need.
+func results(ctx context.Context, ev *evaluator, s *result.Summary) []result.Evaluated {
+	list := make([]result.Evaluated, len(ev.shown))
+	var next atomic.Int64
+	var working sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(list)) {
+		working.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(list)) && ctx.Err() == nil; i = next.Add(1) - 1 {
+				list[i] = ev.result(ctx, ev.shown[i], s)
+			}
+		})
+	}
+	working.Wait()
+	return list
+}
 
 // result evaluates one result of the scenario. Missing values are left empty, with the reason.
 func (ev *evaluator) result(ctx context.Context, r *shown, s *result.Summary) result.Evaluated {

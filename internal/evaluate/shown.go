@@ -20,11 +20,13 @@ type shown struct {
 	grid    *analysis.Grid  // shared by results with the same time range
 	latency *latencyResult  // nil for other types
 	means   *analysis.Means // of the whole and of each window; nil for what is not a rate
+	keep    func(workload, group string, prefill bool) bool
 }
 
 func (ev *evaluator) newShown(r scenario.Result) *shown {
 	s := &shown{Result: r}
 	s.extent = ev.warmUps.leftOut(r, ev.extentOf(r), ev.timeline)
+	s.keep, _ = choose(r)
 	for i, w := range s.extent {
 		if i == 0 {
 			s.window = w
@@ -98,12 +100,9 @@ func (ev *evaluator) grids() []*analysis.Grid {
 	return list
 }
 
-// add takes an interval, if it belongs to the result.
+// add takes an interval, or several that were merged between cuts, if they belong to the result.
 func (s *shown) add(iv *interval.Interval) {
-	if s.latency == nil && s.means == nil {
-		return
-	}
-	if keep, _ := choose(s.Result); !keep(iv.Workload, iv.Group, iv.Prefill) {
+	if s.latency == nil && s.means == nil || !s.keep(iv.Workload, iv.Group, iv.Prefill) {
 		return
 	}
 	if s.latency != nil && s.extent.Holds(iv) {
@@ -116,8 +115,7 @@ func (s *shown) add(iv *interval.Interval) {
 
 // nothing returns the reason why there is no traffic to show.
 func (s *shown) nothing() string {
-	keep, _ := choose(s.Result)
-	if len(s.grid.Tracks(func(t *analysis.Track) bool { return keep(t.Workload, t.Group, t.Prefill) })) > 0 {
+	if len(s.grid.Tracks(func(t *analysis.Track) bool { return s.keep(t.Workload, t.Group, t.Prefill) })) > 0 {
 		return "No interval lies within the time of this result."
 	}
 	return "No data from load generators."

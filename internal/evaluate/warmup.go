@@ -10,6 +10,7 @@ import (
 	"github.com/braggdev/bragg/internal/analysis"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/result/rollup"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/steady"
 	"github.com/braggdev/bragg/internal/unit"
@@ -30,22 +31,30 @@ func findWarmUps(ctx context.Context, ev *evaluator) (warmUps, error) {
 	if len(courses) == 0 {
 		return nil, nil
 	}
-	n := 0
-	for iv, err := range ev.in.Bundle.Intervals() {
-		if err != nil {
-			return nil, err
-		}
-		if n++; n%10_000 == 0 && ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
+	courseOf := func(iv *interval.Interval) *steady.Course {
 		starts := courses[iv.Workload]
 		if starts == nil || iv.Prefill {
-			continue
+			return nil // not needed
 		}
 		if starts[iv.Instance] == nil {
 			starts[iv.Instance] = &steady.Course{}
 		}
-		starts[iv.Instance].Add(&iv)
+		return starts[iv.Instance]
+	}
+	for batch, err := range batches(ctx, ev, rollup.Cuts{}) {
+		if err != nil {
+			return nil, err
+		}
+		for i := range batch.Each {
+			if c := courseOf(&batch.Each[i]); c != nil {
+				c.AddCounts(&batch.Each[i])
+			}
+		}
+		for i := range batch.Seconds {
+			if c := courseOf(&batch.Seconds[i]); c != nil {
+				c.AddTimes(&batch.Seconds[i])
+			}
+		}
 	}
 	found := warmUps{}
 	for workload, starts := range courses {

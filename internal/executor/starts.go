@@ -50,13 +50,8 @@ func (l *loads) prepare(ctx context.Context, run *loadRun, w plan.Workload) {
 	var wait sync.WaitGroup
 	for _, m := range run.members {
 		wait.Go(func() {
-			look := func(iv *interval.Interval) {
-				if iv.Sequence == 0 {
-					l.noteStart(run, m, iv)
-				}
-				run.pace.add(iv)
-			}
-			m.held, m.err = hold(ctx, m.runner, l.value(run, m, w), watchedSink{l.engine.cfg.Intervals, look})
+			first := func(iv *interval.Interval) { l.noteStart(run, m, iv) }
+			m.held, m.err = hold(ctx, m.runner, l.value(run, m, w), firstSink{l.engine.cfg.Intervals, first})
 			if m.err != nil && ctx.Err() != nil {
 				m.err = nil // stopped before it began
 			}
@@ -182,15 +177,17 @@ func (l *loads) driveHeld(ctx context.Context, run *loadRun, m *member, ahead ti
 	l.settle(run, m)
 }
 
-// watchedSink passes intervals on after a look at them.
-type watchedSink struct {
-	next load.Sink
-	look func(iv *interval.Interval)
+// firstSink passes intervals on, and marks the first one.
+type firstSink struct {
+	next  load.Sink
+	first func(iv *interval.Interval)
 }
 
 // Interval implements load.Sink.
-func (s watchedSink) Interval(iv interval.Interval) {
-	s.look(&iv)
+func (s firstSink) Interval(iv interval.Interval) {
+	if iv.Sequence == 0 {
+		s.first(&iv)
+	}
 	s.next.Interval(iv)
 }
 

@@ -15,7 +15,9 @@ package impact
 
 import (
 	"maps"
+	"runtime"
 	"slices"
+	"sync"
 
 	"github.com/braggdev/bragg/internal/analysis"
 	"github.com/braggdev/bragg/internal/interval"
@@ -48,7 +50,7 @@ func New(t *analysis.Timeline) *Impacts {
 	return m
 }
 
-// Add takes one interval.
+// Add takes one interval, without its latencies.
 func (m *Impacts) Add(iv *interval.Interval) {
 	if iv.Prefill {
 		return
@@ -60,17 +62,50 @@ func (m *Impacts) Add(iv *interval.Interval) {
 	}
 }
 
+// AddLatency takes the latencies of one interval, or of several of one VM that were merged between Borders.
+func (m *Impacts) AddLatency(iv *interval.Interval) {
+	if iv.Prefill {
+		return
+	}
+	for _, x := range m.over[analysis.Start{Workload: iv.Workload, Instance: iv.Instance}] {
+		if t := x.times(iv); t != nil {
+			t.Add(iv)
+		}
+	}
+}
+
+// Borders returns the times at which AddLatency distinguishes intervals.
+func (m *Impacts) Borders() []int64 {
+	var list []int64
+	for _, e := range m.events {
+		for _, x := range e.exposures {
+			list = append(list, x.baseline.FromNanos, x.baseline.ToNanos, x.fromNanos, x.duringTo, x.duringTo+afterMax, x.untilNanos)
+		}
+	}
+	return list
+}
+
 // List returns the impact of each event on the loads that ran over it. grid is that of the run phase, and closed; stalls holds those of
 // the whole run.
 func (m *Impacts) List(grid *analysis.Grid, stalls *analysis.Stalls) []result.Impact {
 	var list []result.Impact
+	var working sync.WaitGroup
+	processors := make(chan struct{}, runtime.GOMAXPROCS(0))
 	for _, e := range m.events {
 		i := e.Impact
-		for _, x := range e.exposures {
-			i.Loads = append(i.Loads, x.load(grid, stalls))
+		for k, x := range e.exposures {
+			if k == 0 {
+				i.Loads = make([]result.ImpactLoad, len(e.exposures))
+			}
+			processors <- struct{}{}
+			working.Go(func() {
+				i.Loads[k] = x.load(grid, stalls)
+				<-processors
+			})
 		}
 		list = append(list, i)
 	}
+	working.Wait()
 	return list
 }
 

@@ -62,6 +62,7 @@ func (c *course) impacts() []result.Impact {
 			}
 			grid.Add(&iv)
 			m.Add(&iv)
+			m.AddLatency(&iv)
 			stalls.Add(&iv)
 		}
 	}

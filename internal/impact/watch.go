@@ -35,31 +35,47 @@ type counts struct {
 
 // add takes an interval that overlaps the baseline or the time looked at.
 func (x *exposure) add(iv *interval.Interval) {
-	w := x.watches[iv.VM]
-	if w == nil {
-		w = &watch{firstIO: -1}
-		x.watches[strings.Clone(iv.VM)] = w
-	}
+	w := x.watch(iv.VM)
 	end := iv.EndNanos()
 	if iv.Final {
 		w.endedAt = end
 	}
-	switch {
-	case end <= x.fromNanos:
+	if end <= x.fromNanos {
 		if iv.StartNanos >= x.baseline.FromNanos && end <= x.baseline.ToNanos {
-			w.before.Add(iv)
 			w.base.add(iv)
 		}
 		w.seen, w.quietFrom, w.length, w.waiting = end, end, iv.LengthNanos, iv.Backlog+iv.InFlight
 		return
-	case iv.StartNanos < x.duringTo:
-		w.during.Add(iv)
-	case iv.StartNanos < x.duringTo+afterMax:
-		w.after.Add(iv)
 	}
 	w.look.add(iv)
 	w.follow(iv, x)
 	w.seen, w.length, w.waiting = max(w.seen, end), iv.LengthNanos, iv.Backlog+iv.InFlight
+}
+
+func (x *exposure) watch(vm string) *watch {
+	w := x.watches[vm]
+	if w == nil {
+		w = &watch{firstIO: -1}
+		x.watches[strings.Clone(vm)] = w
+	}
+	return w
+}
+
+// times returns where the latencies of an interval belong, nil if nowhere.
+func (x *exposure) times(iv *interval.Interval) *analysis.Times {
+	end := iv.EndNanos()
+	switch {
+	case end <= x.baseline.FromNanos || iv.StartNanos >= x.untilNanos:
+	case end <= x.fromNanos:
+		if iv.StartNanos >= x.baseline.FromNanos && end <= x.baseline.ToNanos {
+			return &x.watch(iv.VM).before
+		}
+	case iv.StartNanos < x.duringTo:
+		return &x.watch(iv.VM).during
+	case iv.StartNanos < x.duringTo+afterMax:
+		return &x.watch(iv.VM).after
+	}
+	return nil
 }
 
 func (c *counts) add(iv *interval.Interval) {

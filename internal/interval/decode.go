@@ -23,6 +23,7 @@ type Decoder struct {
 	gauges                    []float64
 	gaps                      Gaps
 	r                         reader
+	folds                     *folds // of Folded; nil in Line
 }
 
 // Line reads one line.
@@ -32,7 +33,9 @@ func (d *Decoder) Line(line []byte) (Interval, error) {
 		d.devices = map[string]DeviceTraffic{}
 	}
 	d.r = reader{stat.Tokens{Data: line}}
-	iv := d.own()
+	d.gaps, d.gauges = d.gaps[:0], d.gauges[:0]
+	var iv Interval
+	d.own(&iv)
 	if !d.r.Bad && d.r.Pos == len(line) {
 		return iv, nil
 	}
@@ -44,8 +47,7 @@ func (d *Decoder) Line(line []byte) (Interval, error) {
 	return other, nil
 }
 
-func (d *Decoder) own() Interval {
-	var iv Interval
+func (d *Decoder) own(iv *Interval) {
 	r := &d.r
 	r.Literal(`{"workload":`)
 	iv.Workload = d.name()
@@ -100,7 +102,6 @@ func (d *Decoder) own() Interval {
 		iv.Gauges = d.readGauges()
 	}
 	r.Literal("}")
-	return iv
 }
 
 // name reads a string and returns its single kept copy.
@@ -150,6 +151,11 @@ func (d *Decoder) traffic(i int, t *Traffic) {
 
 func (d *Decoder) histogram(h *stat.Histogram) *stat.Histogram {
 	r := &d.r
+	if d.folds != nil {
+		h = d.folds.next()
+		h.ReadFolded(&r.Tokens)
+		return h
+	}
 	end := bytes.IndexByte(r.Data[r.Pos:], '}') // a histogram has no object and no text inside
 	if r.Bad || end < 0 {
 		r.Bad = true
@@ -215,23 +221,23 @@ func (d *Decoder) early() []Early {
 
 func (d *Decoder) readGaps() Gaps {
 	r := &d.r
-	d.gaps = d.gaps[:0]
+	start := len(d.gaps)
 	for !r.Bad {
 		from := r.int()
 		r.Literal(",")
 		d.gaps = append(d.gaps, Gap{from, r.int()})
-		r.Bad = r.Bad || len(d.gaps) > gapsMax
+		r.Bad = r.Bad || len(d.gaps)-start > gapsMax
 		if !r.Optional(",") {
 			break
 		}
 	}
 	r.Literal("]")
-	return d.gaps
+	return d.gaps[start:len(d.gaps):len(d.gaps)]
 }
 
 func (d *Decoder) readGauges() GaugeValues {
 	r := &d.r
-	d.gauges = d.gauges[:0]
+	start := len(d.gauges)
 	for !r.Bad {
 		v := math.NaN()
 		if !r.Optional("null") {
@@ -246,13 +252,13 @@ func (d *Decoder) readGauges() GaugeValues {
 			r.Pos += end
 		}
 		d.gauges = append(d.gauges, v)
-		r.Bad = r.Bad || len(d.gauges) > GaugesMax
+		r.Bad = r.Bad || len(d.gauges)-start > GaugesMax
 		if !r.Optional(",") {
 			break
 		}
 	}
 	r.Literal("]")
-	return d.gauges
+	return d.gauges[start:len(d.gauges):len(d.gauges)]
 }
 
 // reader reads tokens in the layout of AppendJSON.

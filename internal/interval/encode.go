@@ -5,11 +5,33 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+
+	"github.com/braggdev/bragg/internal/stat"
 )
 
 // AppendJSON appends iv as one line of JSON without its end: the same text as that of encoding/json, in a tenth of the time and
 // without allocating if dst has room.
 func AppendJSON(dst []byte, iv *Interval) []byte {
+	return appendLine(dst, iv, (*stat.Histogram).AppendJSON)
+}
+
+// AppendFolded appends a line of only what Folded reads of a single interval: histograms have totals only.
+func AppendFolded(dst []byte, iv *Interval) []byte {
+	own := *iv
+	own.Waiting, own.Early, own.Devices = nil, nil, nil
+	for d := range own.Directions {
+		own.Directions[d].Failed = nil
+	}
+	return appendLine(dst, &own, (*stat.Histogram).AppendFolded)
+}
+
+// AppendMerged appends a line of several intervals that were merged: sums of their histograms are exact.
+func AppendMerged(dst []byte, iv *Interval) []byte {
+	return appendLine(dst, iv, (*stat.Histogram).AppendExact)
+}
+
+// appendLine writes histograms of latencies by text.
+func appendLine(dst []byte, iv *Interval, text func(h *stat.Histogram, dst []byte) []byte) []byte {
 	dst = appendString(append(dst, `{"workload":`...), iv.Workload)
 	dst = appendString(append(dst, `,"group":`...), iv.Group)
 	dst = appendString(append(dst, `,"vm":`...), iv.VM)
@@ -23,7 +45,7 @@ func AppendJSON(dst []byte, iv *Interval) []byte {
 	if iv.Final {
 		dst = append(dst, `,"final":true`...)
 	}
-	dst = appendTraffics(append(dst, `,"dirs":[`...), &iv.Directions)
+	dst = appendTraffics(append(dst, `,"dirs":[`...), &iv.Directions, text)
 	dst = appendCount(dst, `,"due":`, iv.Due)
 	dst = appendCount(dst, `,"not_issued":`, iv.NotIssued)
 	dst = appendCount(dst, `,"backlog":`, iv.Backlog)
@@ -41,7 +63,7 @@ func AppendJSON(dst []byte, iv *Interval) []byte {
 		dst = iv.Waiting.AppendJSON(append(dst, `,"waiting":`...))
 	}
 	if len(iv.Early) > 0 {
-		dst = appendEarly(append(dst, `,"early":[`...), iv.Early)
+		dst = appendEarly(append(dst, `,"early":[`...), iv.Early, text)
 	}
 	if len(iv.Devices) > 0 {
 		dst = appendDevices(append(dst, `,"devices":`...), iv.Devices)
@@ -87,29 +109,29 @@ func (o *object) count(name string, n uint64) {
 	}
 }
 
-func appendTraffics(dst []byte, t *Traffics) []byte {
+func appendTraffics(dst []byte, t *Traffics, text func(*stat.Histogram, []byte) []byte) []byte {
 	for d := range t.shown() {
 		if d > 0 {
 			dst = append(dst, ',')
 		}
-		dst = appendTraffic(dst, &t[d])
+		dst = appendTraffic(dst, &t[d], text)
 	}
 	return append(dst, ']')
 }
 
-func appendEarly(dst []byte, list []Early) []byte {
+func appendEarly(dst []byte, list []Early, text func(*stat.Histogram, []byte) []byte) []byte {
 	for i := range list {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
 		dst = strconv.AppendInt(append(dst, `{"from_ns":`...), list[i].FromNanos, 10)
 		dst = strconv.AppendInt(append(dst, `,"to_ns":`...), list[i].ToNanos, 10)
-		dst = append(appendTraffics(append(dst, `,"dirs":[`...), &list[i].Directions), '}')
+		dst = append(appendTraffics(append(dst, `,"dirs":[`...), &list[i].Directions, text), '}')
 	}
 	return append(dst, ']')
 }
 
-func appendTraffic(dst []byte, t *Traffic) []byte {
+func appendTraffic(dst []byte, t *Traffic, text func(*stat.Histogram, []byte) []byte) []byte {
 	o := object{dst: append(dst, '{')}
 	o.count(`"ops":`, t.Operations)
 	o.count(`"bytes":`, t.Bytes)
@@ -126,15 +148,15 @@ func appendTraffic(dst []byte, t *Traffic) []byte {
 	}
 	if t.Service != nil {
 		o.member(`"service":`)
-		o.dst = t.Service.AppendJSON(o.dst)
+		o.dst = text(t.Service, o.dst)
 	}
 	if t.Response != nil {
 		o.member(`"response":`)
-		o.dst = t.Response.AppendJSON(o.dst)
+		o.dst = text(t.Response, o.dst)
 	}
 	if t.Failed != nil {
 		o.member(`"failed":`)
-		o.dst = t.Failed.AppendJSON(o.dst)
+		o.dst = text(t.Failed, o.dst)
 	}
 	return append(o.dst, '}')
 }

@@ -2,6 +2,7 @@ package result
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,8 @@ import (
 	"slices"
 
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/result/frame"
+	"github.com/braggdev/bragg/internal/result/rollup"
 )
 
 const (
@@ -24,6 +27,9 @@ const (
 
 // ErrNewer means that a newer version of the program wrote the bundle.
 var ErrNewer = errors.New("bundle has a newer format")
+
+// ErrDamaged means that a file of the bundle has damage that a writer, even one that died, does not cause.
+var ErrDamaged = frame.ErrDamaged
 
 // Bundle is a read-only view of one run. It reads lazily and may be used from several goroutines at once. A bundle that is still
 // being written can be opened too; each iteration shows what was flushed when it began.
@@ -237,6 +243,35 @@ func (b *Bundle) Intervals() iter.Seq2[interval.Interval, error] {
 		})
 		if err != nil && more {
 			yield(interval.Interval{}, err)
+		}
+	}
+}
+
+// Batches iterates over intervals as Intervals does, but on all processors, and by merged records where the cuts allow.
+func (b *Bundle) Batches(ctx context.Context, cuts rollup.Cuts) iter.Seq2[*rollup.Batch, error] {
+	return func(yield func(*rollup.Batch, error) bool) {
+		f, err := b.openStream(intervalsFile)
+		if err != nil {
+			yield(nil, err)
+		}
+		if f == nil {
+			return
+		}
+		defer f.Close()
+		source := rollup.Source{Intervals: f}
+		if rollups, err := b.openRegular(rollupsFile); err == nil {
+			defer rollups.Close()
+			source.Rollups = rollups
+		}
+		for batch, err := range source.Batches(ctx, cuts) {
+			if err != nil {
+				if err = b.judge(intervalsFile, err); err == nil {
+					return
+				}
+			}
+			if !yield(batch, err) {
+				return
+			}
 		}
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+
+	"github.com/braggdev/bragg/internal/result/frame"
 )
 
 // eachLine is called with every whole line, without its end. It returns false to end the iteration, and an error if the line is
@@ -25,7 +27,7 @@ func (b *Bundle) lines(name string, scan func(*os.File, eachLine) (int64, error)
 	return b.judge(name, err)
 }
 
-// scanPlain returns the offset after the last good line, and errCut if the file ends inside a line.
+// scanPlain returns the offset after the last good line, and frame.ErrCut if the file ends inside a line.
 func scanPlain(r *os.File, each eachLine) (good int64, err error) {
 	br := bufio.NewReaderSize(r, 256<<10)
 	for {
@@ -34,7 +36,7 @@ func scanPlain(r *os.File, each eachLine) (good int64, err error) {
 			return good, nil
 		}
 		if errors.Is(err, io.EOF) {
-			return good, errCut
+			return good, frame.ErrCut
 		}
 		if err != nil {
 			return good, err
@@ -42,8 +44,8 @@ func scanPlain(r *os.File, each eachLine) (good int64, err error) {
 		more, err := each(line[:len(line)-1])
 		if err != nil {
 			// After a power loss, blocks that were never written read as zeros.
-			if zeros, zerosErr := onlyZeros(io.MultiReader(bytes.NewReader(line[:len(line)-1]), br)); zerosErr == nil && zeros {
-				return good, errCut
+			if zeros, zerosErr := frame.OnlyZeros(io.MultiReader(bytes.NewReader(line[:len(line)-1]), br)); zerosErr == nil && zeros {
+				return good, frame.ErrCut
 			}
 			return good, fmt.Errorf("%w: line at byte %d: %w", ErrDamaged, good, err)
 		}
@@ -70,35 +72,35 @@ func readLine(br *bufio.Reader) ([]byte, error) {
 	return long, err
 }
 
-// scanFramed returns the offset after the last good frame, and errCut if the file ends inside a frame.
+// scanFramed returns the offset after the last good frame, and frame.ErrCut if the file ends inside a frame.
 func scanFramed(f *os.File, each eachLine) (good int64, err error) {
 	info, err := f.Stat()
 	if err != nil {
 		return 0, err
 	}
-	decoder, err := newFrameDecoder()
+	decoder, err := frame.NewDecoder()
 	if err != nil {
 		return 0, err
 	}
 	defer decoder.Close()
-	scanner := frameScanner{r: f, size: info.Size()}
+	scanner := frame.Scanner{File: f, Size: info.Size()}
 	var packed, text []byte
 	for {
-		offset, length, err := scanner.next()
+		offset, length, err := scanner.Next()
 		if errors.Is(err, io.EOF) {
 			return good, nil
 		}
 		if err != nil {
 			return good, err
 		}
-		packed = resize(packed, int(length))
+		packed = frame.Resize(packed, int(length))
 		if _, err := f.ReadAt(packed, offset); err != nil {
 			return good, err
 		}
 		if text, err = decoder.DecodeAll(packed, text[:0]); err != nil {
 			return good, fmt.Errorf("%w: frame at byte %d: %w", ErrDamaged, offset, err)
 		}
-		more, err := eachLineOf(text, each)
+		more, err := frame.Lines(text, each)
 		if err != nil {
 			return good, fmt.Errorf("%w: frame at byte %d: %w", ErrDamaged, offset, err)
 		}
@@ -107,27 +109,6 @@ func scanFramed(f *os.File, each eachLine) (good int64, err error) {
 			return good, nil
 		}
 	}
-}
-
-func eachLineOf(text []byte, each eachLine) (bool, error) {
-	for len(text) > 0 {
-		end := bytes.IndexByte(text, '\n')
-		if end < 0 {
-			return true, errors.New("last line has no end")
-		}
-		if more, err := each(text[:end]); err != nil || !more {
-			return more, err
-		}
-		text = text[end+1:]
-	}
-	return true, nil
-}
-
-func resize(p []byte, n int) []byte {
-	if cap(p) < n {
-		return make([]byte, n)
-	}
-	return p[:n]
 }
 
 // openStream opens one of the appended files. It returns nil without an error if the file is missing from an unsealed bundle,
@@ -148,9 +129,9 @@ func (b *Bundle) openStream(name string) (*os.File, error) {
 // judge ignores the cut that a dead writer leaves in an unsealed bundle.
 func (b *Bundle) judge(name string, err error) error {
 	switch {
-	case err == nil, errors.Is(err, errCut) && b.seal == nil:
+	case err == nil, errors.Is(err, frame.ErrCut) && b.seal == nil:
 		return nil
-	case errors.Is(err, errCut):
+	case errors.Is(err, frame.ErrCut):
 		err = fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	return fmt.Errorf("read %q: %s: %w", b.dir, name, err)
@@ -177,7 +158,7 @@ func (w *Writer) cutTails() error {
 }
 
 func cutAt(f *os.File, good int64, err error) error {
-	if errors.Is(err, errCut) || errors.Is(err, ErrDamaged) {
+	if errors.Is(err, frame.ErrCut) || errors.Is(err, ErrDamaged) {
 		return f.Truncate(good)
 	}
 	return err

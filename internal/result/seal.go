@@ -55,6 +55,7 @@ func (w *Writer) writeSeal(s Summary) error {
 	if err := w.flushAndSync(); err != nil {
 		return err
 	}
+	w.closeRollups()
 	for _, sync := range []func() error{w.events.Sync, w.intervals.file.Sync, w.samples.file.Sync} {
 		if err := sync(); err != nil {
 			return err
@@ -103,7 +104,7 @@ func (w *Writer) writeSeal(s Summary) error {
 // files lists the files of the bundle that a seal covers.
 func (b *Bundle) files() ([]string, error) {
 	var names []string
-	for _, name := range []string{manifestFile, planFile, eventsFile, intervalsFile, samplesFile, summaryFile} {
+	for _, name := range []string{manifestFile, planFile, eventsFile, intervalsFile, rollupsFile, samplesFile, summaryFile} {
 		_, err := b.root.Stat(name)
 		if err == nil {
 			names = append(names, name)

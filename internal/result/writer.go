@@ -11,9 +11,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/klauspost/compress/zstd"
-
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/result/rollup"
 )
 
 // Names of the files of a bundle. Other files in the folder (journal, metric store, disks of VMs) are not part of the bundle and
@@ -23,6 +22,7 @@ const (
 	planFile       = "plan.json"
 	eventsFile     = "events.ndjson"
 	intervalsFile  = "intervals.ndjson.zst"
+	rollupsFile    = "rollups.ndjson.zst"
 	samplesFile    = "samples.ndjson.zst"
 	summaryFile    = "summary.json"
 	sealFile       = "seal.json"
@@ -65,6 +65,8 @@ type Writer struct {
 	events    *os.File
 	intervals *appender
 	samples   *appender
+	rollups   *rollup.Writer
+	reached   int64          // end of the intervals so far, on the axis
 	series    map[string]int // identity of a sampled series → its number in the file
 	dirty     bool           // written since the last sync
 	synced    time.Time
@@ -103,7 +105,9 @@ func Create(dir string, m Manifest) (*Writer, error) {
 		w.closeFiles()
 		return nil, fmt.Errorf("create bundle %q: %w", dir, err)
 	}
-	w.start()
+	if err := w.start(); err != nil {
+		return nil, fmt.Errorf("create bundle %q: %w", dir, err)
+	}
 	return w, nil
 }
 
@@ -131,7 +135,9 @@ func Continue(dir string) (*Writer, error) {
 		w.closeFiles()
 		return nil, fmt.Errorf("continue bundle %q: %w", dir, err)
 	}
-	w.start()
+	if err := w.start(); err != nil {
+		return nil, fmt.Errorf("continue bundle %q: %w", dir, err)
+	}
 	return w, nil
 }
 
@@ -175,12 +181,19 @@ func (w *Writer) takeReserve() error {
 
 func (w *Writer) freeReserve() { _ = os.Remove(filepath.Join(w.dir, reserveFile)) }
 
-func (w *Writer) start() {
+func (w *Writer) start() error {
+	var err error
+	if w.rollups, err = rollup.NewWriter(w.dir, intervalsFile, rollupsFile); err != nil {
+		w.freeReserve()
+		w.closeFiles()
+		return err
+	}
 	w.synced = time.Now()
 	w.failed = make(chan struct{})
 	w.stop = make(chan struct{})
 	w.stopped = make(chan struct{})
 	go w.flushLoop()
+	return nil
 }
 
 func (w *Writer) flushLoop() {
@@ -282,6 +295,7 @@ func (w *Writer) Interval(iv interval.Interval) error {
 	if err := w.usable(); err != nil {
 		return err
 	}
+	w.reached = max(w.reached, iv.EndNanos())
 	w.intervals.text = append(interval.AppendJSON(w.intervals.text, &iv), '\n')
 	return w.flushIfFull(w.intervals)
 }
@@ -307,7 +321,11 @@ func (w *Writer) flushIfFull(a *appender) error {
 		return nil
 	}
 	w.dirty = true
-	return w.fail(a.flush())
+	if err := a.flush(); err != nil {
+		return w.fail(err)
+	}
+	w.rollups.Reached(w.reached)
+	return nil
 }
 
 // Flush writes the collected data, so that Open sees it.
@@ -330,6 +348,7 @@ func (w *Writer) flush() error {
 			return err
 		}
 	}
+	w.rollups.Reached(w.reached)
 	return nil
 }
 
@@ -435,52 +454,11 @@ func (w *Writer) closeFiles() {
 	}
 	w.intervals.close()
 	w.samples.close()
+	w.closeRollups()
 }
 
-// appender is one framed file and the text that waits for its next frame.
-type appender struct {
-	file    *os.File
-	encoder *zstd.Encoder
-	text    []byte
-	frame   []byte
-}
-
-func newAppender(path string, flag int) (*appender, error) {
-	encoder, err := newFrameEncoder()
-	if err != nil {
-		return nil, err
-	}
-	f, err := os.OpenFile(path, flag, fileMode)
-	if err != nil {
-		return nil, err
-	}
-	return &appender{file: f, encoder: encoder}, nil
-}
-
-func (a *appender) flush() error {
-	a.frame = a.encoder.EncodeAll(a.text, a.frame[:0])
-	if err := appendAll(a.file, a.frame); err != nil {
-		return err // keep the text, for another try by Seal
-	}
-	a.text = a.text[:0]
-	return nil
-}
-
-func (a *appender) close() {
-	if a != nil {
-		_ = a.file.Close()
-		_ = a.encoder.Close()
-	}
-}
-
-// appendAll appends p or, after a partial write, truncates the file, so that it never ends in the middle of a frame or line while
-// its writer lives.
-func appendAll(f *os.File, p []byte) error {
-	n, err := f.Write(p)
-	if err != nil && n > 0 {
-		if info, statErr := f.Stat(); statErr == nil {
-			_ = f.Truncate(info.Size() - int64(n))
-		}
-	}
-	return err
+// closeRollups waits for the record that is being written. An evaluation does not need it.
+func (w *Writer) closeRollups() {
+	_ = w.rollups.Close()
+	w.rollups = nil
 }

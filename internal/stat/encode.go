@@ -25,18 +25,18 @@ type sparse struct {
 	Min   uint64  `json:"min"`
 	Max   uint64  `json:"max"`
 	Walk  string  `json:"b"`
+	// What rounding took from the sums (AppendExact).
+	SumLow   float64 `json:"sum_low"`
+	SumSqLow float64 `json:"sq_low"`
 }
 
 // MarshalJSON writes only the buckets that are not empty.
 func (h *Histogram) MarshalJSON() ([]byte, error) { return h.AppendJSON(nil), nil }
 
 // AppendJSON appends what MarshalJSON returns, without allocating if dst has room.
-func (h *Histogram) AppendJSON(dst []byte) []byte {
-	dst = strconv.AppendUint(append(dst, `{"n":`...), h.count, 10)
-	dst = appendFloat(append(dst, `,"sum":`...), h.sum)
-	dst = appendFloat(append(dst, `,"sq":`...), h.sumSq)
-	dst = strconv.AppendUint(append(dst, `,"min":`...), h.min, 10)
-	dst = strconv.AppendUint(append(dst, `,"max":`...), h.max, 10)
+func (h *Histogram) AppendJSON(dst []byte) []byte { return h.appendBuckets(h.totals.append(dst)) }
+
+func (h *Histogram) appendBuckets(dst []byte) []byte {
 	dst = append(dst, `,"b":"`...)
 	low, high := h.used()
 	next := 0
@@ -166,7 +166,7 @@ func (h *Histogram) walk(text []byte) error {
 func (h *Histogram) complete(s *sparse) error {
 	low, high := h.used()
 	switch {
-	case h.count != s.Count || s.Min > s.Max || s.Sum < 0 || s.SumSq < 0:
+	case h.count != s.Count || s.Min > s.Max || s.Sum+s.SumLow < 0 || s.SumSq+s.SumSqLow < 0:
 		return fmt.Errorf("read histogram: totals do not match buckets")
 	case h.count == 0 && (s.Min != 0 || s.Max != 0):
 		return fmt.Errorf("read histogram: totals do not match buckets")
@@ -174,5 +174,6 @@ func (h *Histogram) complete(s *sparse) error {
 		return fmt.Errorf("read histogram: bounds do not match buckets")
 	}
 	h.sum, h.sumSq, h.min, h.max = s.Sum, s.SumSq, s.Min, s.Max
+	h.sumLow, h.sumSqLow = s.SumLow, s.SumSqLow
 	return nil
 }

@@ -4,7 +4,8 @@
 // All displayed percentiles come from a Histogram, those of several sources from the merged Histogram, never from an average of
 // percentiles.
 //
-//	histogram.go, encode.go, read.go  the Histogram and its JSON
+//	histogram.go, totals.go, encode.go, read.go  the Histogram and its JSON
+//	fold.go      histograms of which only totals are read
 //	coarse.go    a small histogram
 //	between.go   bounds of a quantile from ranks, and how strongly operations correlate
 //	blocks.go    error of the mean of points that correlate
@@ -52,11 +53,8 @@ func BucketBounds(i int) (low, high uint64) {
 // maximum and sum are exact. A Histogram has one owner at a time; it has no lock.
 type Histogram struct {
 	counts []uint64
-	count  uint64
-	sum    float64
-	sumSq  float64
-	min    uint64
-	max    uint64
+	totals
+	walked []byte // the text of the buckets if it is folded
 }
 
 // Record adds one value. It allocates only when v is larger than any value before.
@@ -111,7 +109,8 @@ func (h *Histogram) used() (low, high int) {
 	return BucketOf(h.min), BucketOf(h.max) + 1
 }
 
-// Merge adds all values of o, which is not changed. Merging is associative and commutative up to the rounding of sums.
+// Merge adds all values of o, which is not changed. Merging is associative and commutative, and exact for sums of
+// whole numbers up to 2¹⁰⁰.
 func (h *Histogram) Merge(o *Histogram) {
 	if o == nil || o.count == 0 {
 		return
@@ -124,13 +123,7 @@ func (h *Histogram) Merge(o *Histogram) {
 	for i, n := range o.counts[low:high] {
 		into[i] += n
 	}
-	if h.count == 0 || o.min < h.min {
-		h.min = o.min
-	}
-	h.max = max(h.max, o.max)
-	h.count += o.count
-	h.sum += o.sum
-	h.sumSq += o.sumSq
+	h.add(&o.totals)
 }
 
 // Difference returns h less the values of o, which are among those of h. Minimum and maximum are exact unless they were those of o;
@@ -161,7 +154,7 @@ func Difference(h, o *Histogram) *Histogram {
 	if rest.count == 0 {
 		return rest
 	}
-	rest.sum, rest.sumSq = max(0, h.sum-o.sum), max(0, h.sumSq-o.sumSq)
+	rest.sum, rest.sumSq = max(0, h.Sum()-o.Sum()), max(0, h.squares()-o.squares())
 	rest.min, _ = BucketBounds(bottom)
 	_, rest.max = BucketBounds(top)
 	rest.min, rest.max = max(rest.min, h.min), min(rest.max, h.max)
@@ -204,29 +197,6 @@ func (h *Histogram) Clone() *Histogram {
 	c := *h
 	c.counts = slices.Clone(h.counts)
 	return &c
-}
-
-// Count returns the number of values; Sum their sum; Min and Max are exact and 0 when empty.
-func (h *Histogram) Count() uint64 { return h.count }
-func (h *Histogram) Sum() float64  { return h.sum }
-func (h *Histogram) Min() uint64   { return h.min }
-func (h *Histogram) Max() uint64   { return h.max }
-
-// Mean returns the exact arithmetic mean, NaN when empty.
-func (h *Histogram) Mean() float64 {
-	if h.count == 0 {
-		return math.NaN()
-	}
-	return h.sum / float64(h.count)
-}
-
-// StdDev returns the population standard deviation, NaN when empty.
-func (h *Histogram) StdDev() float64 {
-	if h.count == 0 {
-		return math.NaN()
-	}
-	mean := h.Mean()
-	return math.Sqrt(max(0, h.sumSq/float64(h.count)-mean*mean))
 }
 
 // Quantile returns the value at q in [0, 1] by the nearest-rank definition (the smallest value with at least q·n

@@ -25,6 +25,11 @@ func (h *Histogram) readOwn(data []byte) error {
 	s.Min = r.Uint()
 	r.Literal(`,"max":`)
 	s.Max = r.Uint()
+	if r.Optional(`,"sum_low":`) {
+		s.SumLow = r.float()
+		r.Literal(`,"sq_low":`)
+		s.SumSqLow = r.float()
+	}
 	r.Literal(`,"b":"`)
 	if r.Bad || len(data)-r.Pos < 2 || string(data[len(data)-2:]) != `"}` {
 		return errNotOwn

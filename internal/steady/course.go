@@ -35,10 +35,45 @@ func (b *bucket) add(o *bucket) {
 
 // Add spreads the operations of an interval evenly over its time. Their response times count where its middle is.
 func (c *Course) Add(iv *interval.Interval) {
+	c.AddCounts(iv)
+	c.AddTimes(iv)
+}
+
+// AddTimes adds only the response times of an interval, or of several that were merged and whose middles are in the same second.
+func (c *Course) AddTimes(iv *interval.Interval) {
+	if iv.LengthNanos <= 0 || iv.StartNanos < 0 {
+		return
+	}
+	middle := (iv.StartNanos + iv.EndNanos()) / 2
+	c.hold(middle, middle+1)
+	times := &c.buckets[middle/c.width-c.first].times
+	for i := range iv.Directions {
+		times.Add(iv.Directions[i].ResponseOrService())
+	}
+}
+
+// AddCounts adds only the operations.
+func (c *Course) AddCounts(iv *interval.Interval) {
 	from, to := iv.StartNanos, iv.EndNanos()
 	if to <= from || from < 0 {
 		return
 	}
+	c.hold(from, to)
+	operations := 0.0
+	for i := range iv.Directions {
+		operations += float64(iv.Directions[i].Operations)
+	}
+	for at := from; at < to; {
+		i := at / c.width
+		end := min(to, (i+1)*c.width)
+		b := &c.buckets[i-c.first]
+		b.operations, b.seen = b.operations+operations*float64(end-at)/float64(to-from), true
+		at = end
+	}
+}
+
+// hold makes room for [from, to).
+func (c *Course) hold(from, to int64) {
 	if c.width == 0 {
 		c.width, c.first = courseWidthMin, from/courseWidthMin
 	}
@@ -51,19 +86,6 @@ func (c *Course) Add(iv *interval.Interval) {
 	}
 	for last := (to-1)/c.width - c.first; int64(len(c.buckets)) <= last; {
 		c.buckets = append(c.buckets, bucket{})
-	}
-	operations := 0.0
-	middle := &c.buckets[(from+to)/2/c.width-c.first].times
-	for i := range iv.Directions {
-		operations += float64(iv.Directions[i].Operations)
-		middle.Add(iv.Directions[i].ResponseOrService())
-	}
-	for at := from; at < to; {
-		i := at / c.width
-		end := min(to, (i+1)*c.width)
-		b := &c.buckets[i-c.first]
-		b.operations, b.seen = b.operations+operations*float64(end-at)/float64(to-from), true
-		at = end
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/stat"
@@ -82,6 +83,12 @@ func New() *Digest {
 
 // Add takes one interval, which it does not keep.
 func (d *Digest) Add(iv *interval.Interval) {
+	d.AddCounts(iv)
+	d.AddTimes(iv)
+}
+
+// AddCounts takes one interval, of whose histograms it needs only the sums.
+func (d *Digest) AddCounts(iv *interval.Interval) {
 	key := streamKey{iv.Workload, iv.VM, iv.Instance, iv.Prefill}
 	s := d.streams[key]
 	if s == nil {
@@ -96,12 +103,23 @@ func (d *Digest) Add(iv *interval.Interval) {
 	if iv.Prefill {
 		return
 	}
-	c := d.loads[loadKey{iv.Workload, iv.Instance}]
-	if c == nil {
-		c = &steady.Course{}
-		d.loads[loadKey{iv.Workload, iv.Instance}] = c
+	d.course(iv).AddCounts(iv)
+}
+
+// AddTimes takes the response times of one interval, or of several that were merged and whose middles are in the same second.
+func (d *Digest) AddTimes(iv *interval.Interval) {
+	if !iv.Prefill {
+		d.course(iv).AddTimes(iv)
 	}
-	c.Add(iv)
+}
+
+func (d *Digest) course(iv *interval.Interval) *steady.Course {
+	key := loadKey{iv.Workload, iv.Instance}
+	if d.loads[key] == nil {
+		key.workload = strings.Clone(key.workload)
+		d.loads[key] = &steady.Course{}
+	}
+	return d.loads[key]
 }
 
 // follow checks that iv directly follows the previous interval.

@@ -35,15 +35,10 @@ func CheckText(c result.Check) string {
 
 // MeasuredText is the value that a threshold was compared with.
 func MeasuredText(c result.Check) string {
-	text := "measured "
 	if c.AtLeast {
-		text += "at least "
+		return "measured at least " + draw.Quantity(float64(c.Value), c.Unit)
 	}
-	text += draw.Quantity(float64(c.Value), c.Unit)
-	if c.Change != "" {
-		text += ", " + c.Change
-	}
-	return text
+	return "measured " + draw.Quantity(float64(c.Value), c.Unit)
 }
 
 func DisplayName(d *Document) string {

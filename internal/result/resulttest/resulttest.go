@@ -99,6 +99,9 @@ func Write(w *result.Writer, p Params) error {
 				return err
 			}
 		}
+		if err := w.Flush(); err != nil { // as in a run
+			return err
+		}
 	}
 	return nil
 }

@@ -1,0 +1,82 @@
+package evaluate
+
+import (
+	"context"
+	"iter"
+	"slices"
+
+	"github.com/braggdev/bragg/internal/analysis"
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/result/rollup"
+)
+
+// add takes one interval, whose histograms have only totals.
+func add(ev *evaluator, iv *interval.Interval, grids []*analysis.Grid) {
+	ev.digest.AddCounts(iv)
+	ev.loads.AddGauges(iv)
+	ev.stalls.Add(iv)
+	ev.recover.Add(iv)
+	ev.impacts.Add(iv)
+	ev.gauges.add(iv, ev.phase)
+	for _, g := range grids {
+		g.Add(iv)
+	}
+}
+
+// addMerged takes one interval or several that were merged, with complete histograms.
+func addMerged(ev *evaluator, iv *interval.Interval) {
+	ev.loads.Add(iv)
+	ev.impacts.AddLatency(iv)
+	for _, c := range ev.staircases {
+		c.add(iv)
+	}
+	for _, r := range ev.shown {
+		r.add(iv)
+	}
+}
+
+// batches iterates over the intervals.
+func batches(ctx context.Context, ev *evaluator, cuts rollup.Cuts) iter.Seq2[*rollup.Batch, error] {
+	if !ev.in.oneByOne {
+		return ev.in.Bundle.Batches(ctx, cuts)
+	}
+	return func(yield func(*rollup.Batch, error) bool) {
+		for iv, err := range ev.in.Bundle.Intervals() {
+			one := []interval.Interval{iv}
+			if !yield(&rollup.Batch{Each: one, Merged: one, Seconds: one}, err) {
+				return
+			}
+		}
+	}
+}
+
+// cutsOf returns all times at which addMerged distinguishes intervals.
+func cutsOf(ev *evaluator) rollup.Cuts {
+	at := ev.impacts.Borders()
+	for _, c := range ev.staircases {
+		for _, s := range c.stairs {
+			at = append(at, s.fromNanos, s.toNanos)
+		}
+	}
+	var cells []rollup.Division
+	for _, r := range ev.shown {
+		for _, w := range r.extent {
+			at = append(at, w.FromNanos, w.ToNanos)
+		}
+		if r.means != nil {
+			for _, w := range r.means.Windows {
+				at = append(at, w.FromNanos, w.ToNanos)
+			}
+		}
+		if r.latency == nil {
+			continue
+		}
+		at = append(at, r.latency.Borders()...)
+		d := rollup.Division{FromNanos: r.latency.FromNanos - r.latency.LeadNanos, WidthNanos: r.latency.BinNanos}
+		if d.WidthNanos > 0 && !slices.Contains(cells, d) {
+			cells = append(cells, d)
+		}
+	}
+	slices.Sort(at)
+	return rollup.Cuts{AtNanos: slices.Compact(at), Cells: cells}
+}
