@@ -12,13 +12,15 @@ import (
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/lint"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/pgbench"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/step"
 	"github.com/braggdev/bragg/internal/testreq"
 	"github.com/braggdev/bragg/internal/verb"
 )
 
-var catalog = verb.Catalog{Steps: step.All(), Generators: load.Kinds{{Name: "native", Generator: planner{}, JobFiles: true}, {Name: "fio", Generator: planner{}, JobFiles: true}}, CheckQuery: checkQuery}
+var catalog = verb.Catalog{Steps: step.All(), Generators: load.Kinds{{Name: "native", Generator: planner{}, JobFiles: true}, {Name: "fio", Generator: planner{}, JobFiles: true},
+	{Name: pgbench.Name, Generator: pgbench.Generator{}}}, CheckQuery: checkQuery}
 
 // checkQuery replaces the parser of the metric store.
 func checkQuery(query, _ string) *verb.QueryFault {
