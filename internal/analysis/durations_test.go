@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/analysis"
+	"github.com/braggdev/bragg/internal/impact"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/stat"
@@ -76,8 +77,12 @@ func nodeLoss(change func(events []interval.Event) []interval.Event) []result.Re
 	if change != nil {
 		events = change(events)
 	}
+	for id, at := range []int64{30e9, 45e9} {
+		events = append(events, interval.Event{AtNanos: at, Kind: interval.EventStepStarted, Phase: "run", StepID: id + 1, Label: fmt.Sprint("step", id)},
+			interval.Event{AtNanos: at + 5e9, Kind: interval.EventStepEnded, Phase: "run", StepID: id + 1, Label: fmt.Sprint("step", id)})
+	}
 	t := analysis.NewTimeline(events, 0)
-	grid, r := analysis.NewGrid(0, 150e9), analysis.NewRecoveries(t)
+	grid, r, costs := analysis.NewGrid(0, 150e9), analysis.NewRecoveries(t), impact.New(t)
 	add := func(vm string, at, operations int) {
 		h := &stat.Histogram{}
 		h.RecordN(uint64(time.Millisecond), uint64(operations))
@@ -85,6 +90,8 @@ func nodeLoss(change func(events []interval.Event) []interval.Event) []result.Re
 		iv.Directions[interval.Read] = interval.Traffic{Operations: uint64(operations), Service: h}
 		grid.Add(&iv)
 		r.Add(&iv)
+		costs.Add(&iv)
+		costs.AddLatency(&iv)
 	}
 	for s := range 150 {
 		rate := 300 + s%3
@@ -97,7 +104,7 @@ func nodeLoss(change func(events []interval.Event) []interval.Event) []result.Re
 		}
 	}
 	grid.Close()
-	return r.List(grid, t.Windows())
+	return r.List(impact.Back(costs.List(grid, &analysis.Stalls{})))
 }
 
 func recoveryText(r result.Recovery) string {

@@ -86,16 +86,21 @@ func (r *Recoveries) Add(iv *interval.Interval) {
 	}
 }
 
-// List returns the recovery timeline of each power loss. grid is closed; windows are those of the run phase.
-func (r *Recoveries) List(grid *Grid, windows []result.Window) []result.Recovery {
+// Baseline is when the loads were back at their baseline after a node lost its power: what the cost of that event says. resumed reports
+// whether its VMs had I/O again.
+type Baseline func(node string, atNanos int64, resumed bool) result.RecoveryPhase
+
+// List returns the recovery timeline of each power loss.
+func (r *Recoveries) List(baseline Baseline) []result.Recovery {
 	var list []result.Recovery
 	for i := range r.losses {
 		c := &r.losses[i]
 		rec := result.Recovery{Node: c.operation.Subject, Operation: c.operation.Operation, VMs: len(c.vms), FromNanos: c.operation.FromNanos}
 		rec.Phases = []result.RecoveryPhase{
 			r.command(c), r.nodePhase(c, phaseBMC, interval.OperationNodeOn), r.nodePhase(c, phaseHost, interval.OperationHostUp),
-			r.nodePhase(c, phaseCluster, interval.OperationClusterReady), r.vmPhase(c), r.firstIO(c), r.backToBaseline(c, grid, windows),
+			r.nodePhase(c, phaseCluster, interval.OperationClusterReady), r.vmPhase(c), r.firstIO(c), baseline(rec.Node, rec.FromNanos, len(c.resumed) > 0),
 		}
+		rec.Phases[len(rec.Phases)-1].Name = phaseBaseline
 		split(&rec)
 		list = append(list, rec)
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/report/document"
-	"github.com/braggdev/bragg/internal/report/draw"
+	"github.com/braggdev/bragg/internal/textio"
 )
 
 // Alignment names the event that is zero on the common axis.
@@ -69,5 +69,5 @@ func alignHint(event string, names, steps []string) string {
 	if len(names) == 0 {
 		return "this run has no events to align at"
 	}
-	return "events: " + draw.JoinAnd(names)
+	return "events: " + textio.JoinAnd(names)
 }

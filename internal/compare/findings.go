@@ -11,7 +11,6 @@ import (
 	"github.com/braggdev/bragg/internal/audit"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/report/document"
-	"github.com/braggdev/bragg/internal/report/draw"
 	"github.com/braggdev/bragg/internal/textio"
 )
 
@@ -68,7 +67,7 @@ func (f *Finding) Of() string {
 	if len(f.Runs) == 1 {
 		return "Run " + f.Runs[0]
 	}
-	return "Runs " + draw.JoinAnd(f.Runs)
+	return "Runs " + textio.JoinAnd(f.Runs)
 }
 
 // harmless are factors that change no number.

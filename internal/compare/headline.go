@@ -197,7 +197,7 @@ func invalidRuns(runs []Run) string {
 	case 1:
 		return fmt.Sprintf("run %s is INVALID: %s", names[0], reason)
 	}
-	return fmt.Sprintf("runs %s are INVALID: %s", draw.JoinAnd(names), reason)
+	return fmt.Sprintf("runs %s are INVALID: %s", textio.JoinAnd(names), reason)
 }
 
 // factorWarnings tells of factors that differ within a set, whose runs are not repetitions then, and of more than one that differs
@@ -223,7 +223,7 @@ func (s *Sets) factorWarnings(factors []Factor) []string {
 	}
 	if len(between) > 1 {
 		list = append(list, fmt.Sprintf("A and B differ in %d factors (%s): a difference cannot be attributed to one of them.",
-			len(between), draw.JoinAnd(between)))
+			len(between), textio.JoinAnd(between)))
 	}
 	return list
 }

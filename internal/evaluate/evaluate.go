@@ -97,10 +97,11 @@ func Run(ctx context.Context, in Input) (result.Summary, error) {
 		Loads:   ev.loads.Summaries(ev.timeline, ev.manifest.Engines, ev.sizeBound),
 		Results: []result.Evaluated{}, Caveats: ev.caveats,
 	}
+	s.Impacts = ev.impacts.List(ev.grid, &ev.stalls)
 	if s.Durations = ev.timeline.Durations(); s.Durations != nil {
-		s.Durations.Recoveries = ev.recover.List(ev.grid, ev.windows)
+		s.Durations.Recoveries = ev.recover.List(impact.Back(s.Impacts))
 	}
-	s.Impacts = complete(ev.impacts.List(ev.grid, &ev.stalls), &ev.manifest)
+	s.Impacts = complete(s.Impacts, &ev.manifest)
 	s.Scaling = scalingOf(ev)
 	s.Impacts = withoutSteps(s.Impacts, s.Scaling)
 	ev.setEngines(s.Loads)

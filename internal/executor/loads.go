@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"strings"
 	"sync"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/textio"
 	"github.com/braggdev/bragg/internal/verb"
 )
 
@@ -128,11 +128,7 @@ func joinMembers(action string, members []*member) error {
 	if first == nil {
 		return nil
 	}
-	names := strings.Join(texts[:min(len(texts), shownMax)], ", ")
-	if len(texts) > shownMax {
-		names += fmt.Sprintf(" and %d more", len(texts)-shownMax)
-	}
-	return fmt.Errorf("%s on %d of %d VMs (%s): %w", action, len(texts), len(members), names, first)
+	return fmt.Errorf("%s on %d of %d VMs (%s): %w", action, len(texts), len(members), textio.Few(texts, shownMax), first)
 }
 
 // register requests permission to start the load from the machine, and adds it to the table.

@@ -12,6 +12,7 @@ import (
 	"github.com/braggdev/bragg/internal/impact"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/stat"
 )
 
 // exact are seconds of 1,000 operations, except for those from a second to another.
@@ -215,6 +216,36 @@ func TestNeighbour(t *testing.T) {
 	want := "Neighbour N: W lost 20 % (1k to 800) for 1 m, not back within 5 %, 12,000 operations fewer than the baseline"
 	if got := impact.Sentence(i); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// TestLatencyUnderARate: IOPS stay at the rate. The p99 is named if it left the range that it has in the baseline by itself, and only then.
+func TestLatencyUnderARate(t *testing.T) {
+	for name, c := range map[string]struct {
+		before func(second int) float64 // slow operations, in milliseconds
+		during float64
+		want   string
+	}{
+		"half as much again": {func(int) float64 { return 2 }, 3, "p99 response time from 2 ms (2 ms to 2 ms by itself) to 3 ms"},
+		"half":               {func(int) float64 { return 2 }, 1, "p99 response time from 2 ms (2 ms to 2 ms by itself) to 1 ms"},
+		"a little":           {func(int) float64 { return 2 }, 2.4, ""},
+		"as before":          {func(s int) float64 { return 2 + 4*float64(s/8%2) }, 7, ""},
+		"twice its worst":    {func(s int) float64 { return 2 + 4*float64(s/8%2) }, 12, "(2 ms to 6 ms by itself) to 12 ms"},
+	} {
+		run := course{vms: []string{"a"}, seconds: 130, operations: exact(0, 0, 0), events: step("cut", 1, 60, 100), change: func(iv *interval.Interval) {
+			slow := c.before(int(iv.StartNanos / 1e9))
+			if iv.StartNanos >= 60e9 {
+				slow = c.during
+			}
+			h := &stat.Histogram{}
+			h.RecordN(uint64(100*time.Microsecond), 950)
+			h.RecordN(uint64(slow*1e6), 50)
+			iv.Directions[interval.Read].Response = h
+		}}
+		got := impact.Sentence(only(t, run))
+		if !strings.Contains(got, "no dip seen") || !strings.Contains(got, c.want) || strings.Contains(got, "p99") != (c.want != "") {
+			t.Errorf("%s: %s", name, got)
+		}
 	}
 }
 

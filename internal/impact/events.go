@@ -50,6 +50,7 @@ type exposure struct {
 	taken      map[string]bool // as that of the event
 	failed     map[string]bool // VMs on which the load failed
 	watches    map[string]*watch
+	eighths    [2][8]analysis.Times // of the baseline: of VMs that lived on, and of those that the event took away
 }
 
 func findEvents(t *analysis.Timeline) []*event {

@@ -70,6 +70,9 @@ func (m *Impacts) AddLatency(iv *interval.Interval) {
 	for _, x := range m.over[analysis.Start{Workload: iv.Workload, Instance: iv.Instance}] {
 		if t := x.times(iv); t != nil {
 			t.Add(iv)
+			if iv.EndNanos() <= x.fromNanos {
+				x.eighthOf(iv).Add(iv)
+			}
 		}
 	}
 }
@@ -80,6 +83,9 @@ func (m *Impacts) Borders() []int64 {
 	for _, e := range m.events {
 		for _, x := range e.exposures {
 			list = append(list, x.baseline.FromNanos, x.baseline.ToNanos, x.fromNanos, x.duringTo, x.duringTo+afterMax, x.untilNanos)
+			for i := range int64(len(x.eighths[0])) {
+				list = append(list, x.baseline.FromNanos+i*(x.baseline.ToNanos-x.baseline.FromNanos)/int64(len(x.eighths[0])))
+			}
 		}
 	}
 	return list
@@ -122,7 +128,7 @@ func (x *exposure) load(grid *analysis.Grid, stalls *analysis.Stalls) result.Imp
 	}
 	lived := slices.DeleteFunc(slices.Clone(vms), func(vm string) bool { return x.taken[vm] })
 	taken := slices.DeleteFunc(slices.Clone(vms), func(vm string) bool { return !x.taken[vm] })
-	l.LivedOn, l.TakenAway = x.score(r, lived, 1), x.score(r, taken, 1)
+	l.LivedOn, l.TakenAway = x.withRange(x.score(r, lived, 1), 0), x.withRange(x.score(r, taken, 1), 1)
 	for _, vm := range vms[:min(len(vms), singleMax)] {
 		if s := x.score(r, []string{vm}, len(vms)); s != nil {
 			l.Single = append(l.Single, result.ImpactVM{VM: vm, Taken: x.taken[vm], ImpactScore: *s})

@@ -167,23 +167,32 @@ func takenAway(i *result.Impact, l *result.ImpactLoad, name string) string {
 	return text + lostText(s)
 }
 
-// latencyFactor is by how much a p99 must rise to be worth a word, latencyMin from how many operations on.
+// latencyFactor is by how much a p99 must change to be worth a word if the variation of the baseline is unknown, latencyMin from how
+// many operations on.
 const (
 	latencyFactor = 2
 	latencyMin    = 1000
 )
 
-// latencyText says how much the p99 rose.
+// latencyText says how the p99 changed, if it left the range that it has in the baseline by itself.
 func latencyText(l *result.ImpactLatency) string {
-	if l.Before == nil || l.During == nil || l.Before.Count < latencyMin || l.During.Count < latencyMin ||
-		!(l.During.P99 >= latencyFactor*l.Before.P99) {
+	if l.Before == nil || l.During == nil || l.Before.Count < latencyMin || l.During.Count < latencyMin {
 		return ""
+	}
+	low, high := l.Before.P99/latencyFactor, l.Before.P99*latencyFactor
+	own := ""
+	if r := l.Before.Range; r != nil {
+		low, high = min(r[0], l.Before.P99)/worstFactor, max(r[1], l.Before.P99)*worstFactor
+		own = fmt.Sprintf(" (%s to %s by itself)", unit.FormatLatency(float64(r[0])), unit.FormatLatency(float64(r[1])))
 	}
 	atLeast := ""
 	if l.During.AtLeast.Has("p99") {
 		atLeast = "at least "
 	}
-	return fmt.Sprintf(", p99 %s time from %s to %s%s", l.Kind, unit.FormatLatency(float64(l.Before.P99)), atLeast,
+	if !(l.During.P99 >= high) && (atLeast != "" || !(l.During.P99 <= low)) {
+		return ""
+	}
+	return fmt.Sprintf(", p99 %s time from %s%s to %s%s", l.Kind, unit.FormatLatency(float64(l.Before.P99)), own, atLeast,
 		unit.FormatLatency(float64(l.During.P99)))
 }
 

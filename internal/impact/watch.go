@@ -78,6 +78,37 @@ func (x *exposure) times(iv *interval.Interval) *analysis.Times {
 	return nil
 }
 
+// eighthOf is the part of the baseline that an interval belongs to.
+func (x *exposure) eighthOf(iv *interval.Interval) *analysis.Times {
+	of := 0
+	if x.taken[iv.VM] {
+		of = 1
+	}
+	parts := &x.eighths[of]
+	n := int64(len(parts))
+	i := (iv.StartNanos + iv.LengthNanos/2 - x.baseline.FromNanos) * n / max(x.baseline.ToNanos-x.baseline.FromNanos, 1)
+	return &parts[min(max(i, 0), n-1)]
+}
+
+// rangeOf is the range of the p99 of the eighths of a baseline.
+func rangeOf(parts *[8]analysis.Times, kind string) *[2]result.Number {
+	var all []float64
+	for i := range parts {
+		if parts[i].Empty() {
+			return nil
+		}
+		s := parts[i].Statistics(kind)
+		if s.Count < eighthMin || s.AtLeast.Has("p99") {
+			return nil
+		}
+		all = append(all, float64(s.P99))
+	}
+	return &[2]result.Number{result.Number(slices.Min(all)), result.Number(slices.Max(all))}
+}
+
+// eighthMin is how many operations an eighth of a baseline needs for a p99: five lie beyond it.
+const eighthMin = 500
+
 func (c *counts) add(iv *interval.Interval) {
 	c.nanos += iv.LengthNanos
 	c.dropped += iv.NeverIssued()
@@ -253,4 +284,12 @@ func (x *exposure) latencyOf(vms []string) result.ImpactLatency {
 	}
 	l.Before, l.During, l.After = digest(&before), digest(&during), digest(&after)
 	return l
+}
+
+// withRange adds how far the p99 of the baseline of all VMs that lived on, or of all that were taken, varies by itself.
+func (x *exposure) withRange(s *result.ImpactScore, taken int) *result.ImpactScore {
+	if s != nil && s.Latency.Before != nil {
+		s.Latency.Before.Range = rangeOf(&x.eighths[taken], s.Latency.Kind)
+	}
+	return s
 }

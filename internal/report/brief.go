@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/braggdev/bragg/internal/report/page"
+	"github.com/braggdev/bragg/internal/textio"
 
 	"github.com/braggdev/bragg/internal/report/document"
 
@@ -87,6 +88,7 @@ func (p *textPage) answers(d *document.Document) {
 	if more > 0 {
 		p.item("", fmt.Sprintf("%d more events: bragg report", more))
 	}
+	p.note(document.CostsNote(d, shown))
 }
 
 // note prints a remark on the table above.
@@ -286,7 +288,7 @@ func (p *textPage) missing(d *document.Document) {
 		titles[reason] = append(titles[reason], r.Heading())
 	}
 	for _, reason := range reasons {
-		p.item("missing", draw.JoinAnd(titles[reason])+": "+reason)
+		p.item("missing", textio.JoinAnd(titles[reason])+": "+reason)
 	}
 }
 

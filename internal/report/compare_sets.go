@@ -98,7 +98,7 @@ func setValues(values []string) string {
 	for i, v := range order {
 		order[i] = fmt.Sprintf("%s (%s)", v, textio.Plural(count[v], "run"))
 	}
-	return draw.JoinAnd(order)
+	return textio.JoinAnd(order)
 }
 
 // printSets prints the comparison of two sets.

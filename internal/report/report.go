@@ -14,8 +14,8 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/report/document"
-	"github.com/braggdev/bragg/internal/report/draw"
 	"github.com/braggdev/bragg/internal/report/page"
+	"github.com/braggdev/bragg/internal/textio"
 )
 
 // Options are the user's settings for a renderer. The zero value is ready to use.
@@ -80,7 +80,7 @@ func RendererByName(name string) (Renderer, error) {
 	}
 	e := &diag.Error{Code: "unknown-format", Exit: diag.ExitUsage,
 		Message: fmt.Sprintf("unknown report format %q", name),
-		Hint:    fmt.Sprintf("formats are %s", draw.JoinAnd(names))}
+		Hint:    fmt.Sprintf("formats are %s", textio.JoinAnd(names))}
 	if near := diag.Nearest(name, names); near != "" {
 		e.Hint = fmt.Sprintf("did you mean %s?", near)
 	}

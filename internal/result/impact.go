@@ -156,4 +156,7 @@ type LatencyDigest struct {
 	P99     Number `json:"p99"`
 	Max     Number `json:"max"`
 	AtLeast Bounds `json:"at_least"`
+	// Range is the lowest and the highest p99 of eighths of a baseline: its own variation. Null for single VMs, for other stretches, and
+	// where an eighth has too few operations.
+	Range *[2]Number `json:"p99_range,omitempty"`
 }

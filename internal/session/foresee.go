@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/textio"
 )
 
 // Codes of warnings of plans.
@@ -44,21 +44,15 @@ func (p *Prepared) foreseeCuts(ctx context.Context) {
 func (p *Prepared) warnOfCut(node string, seen target.PowerCutForesight) {
 	if names := seen.Foreign; len(names) > 0 {
 		p.Plan.Warnings.Add(diag.Diagnostic{Code: codeForeignOnCut, Severity: diag.SeverityWarning,
-			Message: fmt.Sprintf("node %q, whose power this scenario takes, runs %d VMs of others: %s", node, len(names), someOf(names)),
+			Message: fmt.Sprintf("node %q, whose power this scenario takes, runs %d VMs of others: %s", node, len(names), textio.Few(names, namesShown)),
 			Hint:    "while they run the cut is refused with exit code 77: move or stop them first"})
 	}
 	if names := seen.SameAs; len(names) > 0 {
 		p.Plan.Warnings.Add(diag.Diagnostic{Code: codeSameMachineCut, Severity: diag.SeverityWarning,
-			Message: fmt.Sprintf("node %q, whose power this scenario takes, is the same machine as %s", node, someOf(names)),
+			Message: fmt.Sprintf("node %q, whose power this scenario takes, is the same machine as %s", node, textio.Few(names, namesShown)),
 			Hint:    "the cut is refused with exit code 77: name each machine once in the target file"})
 	}
 }
 
-// someOf joins the first of several names.
-func someOf(names []string) string {
-	const shownMax = 5
-	if len(names) > shownMax {
-		return strings.Join(names[:shownMax], ", ") + ", …"
-	}
-	return strings.Join(names, ", ")
-}
+// namesShown bounds how many names a problem lists.
+const namesShown = 5

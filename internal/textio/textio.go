@@ -39,6 +39,25 @@ func Clip(s string, runesMax int) string {
 	return string([]rune(s)[:runesMax-1]) + "…"
 }
 
+// JoinAnd joins words: "a, b and c".
+func JoinAnd(words []string) string {
+	switch len(words) {
+	case 0:
+		return ""
+	case 1:
+		return words[0]
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
+}
+
+// Few joins words and counts those after the first most: "a, b and 3 more".
+func Few(words []string, most int) string {
+	if more := len(words) - most; more > 0 {
+		words = append(append([]string{}, words[:most]...), fmt.Sprintf("%d more", more))
+	}
+	return JoinAnd(words)
+}
+
 // Plural is a count with its noun: "1 host", "2 hosts".
 func Plural(n int, noun string) string {
 	if n == 1 {

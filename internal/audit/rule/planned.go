@@ -3,12 +3,12 @@ package rule
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/textio"
 )
 
 // Load is the first measured start of a workload, with its plan. Rules that judge the plan report it once.
@@ -58,16 +58,13 @@ const jobsShownMax = 3
 // JobsText names jobs: `job "log"`, `jobs "log" and "data"`.
 func JobsText(jobs []load.JobPlan) string {
 	var names []string
-	for _, j := range jobs[:min(len(jobs), jobsShownMax)] {
+	for _, j := range jobs {
 		names = append(names, fmt.Sprintf("%q", j.Name))
-	}
-	if more := len(jobs) - len(names); more > 0 {
-		names = append(names, fmt.Sprintf("%d more", more))
 	}
 	if len(names) == 1 {
 		return "job " + names[0]
 	}
-	return "jobs " + strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+	return "jobs " + textio.Few(names, jobsShownMax)
 }
 
 // KnownPlan returns the run's plan, or an empty one if there is none.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/textio"
 )
 
 // Reason is one reason not to write to a device.
@@ -145,7 +146,7 @@ func useReason(u Use, whats []string) Reason {
 	if len(u.Chain) > 1 {
 		who, way = u.Chain[0], ", sharing its data with this device ("+strings.Join(u.Chain, " → ")+")"
 	}
-	what := abridge(whats)
+	what := textio.Few(whats, foundShown)
 	switch u.Kind {
 	case Mounted:
 		return Reason{"mounted", who + " is mounted on " + what + way, "unmount first: umount " + whats[0]}

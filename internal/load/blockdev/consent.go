@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/textio"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
@@ -174,17 +175,11 @@ func places(signatures []Signature, name string) string {
 		}
 		found = append(found, text)
 	}
-	return abridge(found)
+	return textio.Few(found, foundShown)
 }
 
-// abridge shortens a list that may have hundreds of entries.
-func abridge(list []string) string {
-	const shown = 4
-	if len(list) > shown {
-		return strings.Join(list[:shown], ", ") + fmt.Sprintf(" and %d more", len(list)-shown)
-	}
-	return strings.Join(list, ", ")
-}
+// foundShown bounds how many users of a device a message names.
+const foundShown = 4
 
 // nameOf describes a signature in words.
 func nameOf(name string) string {

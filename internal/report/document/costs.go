@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/braggdev/bragg/internal/impact"
 	"github.com/braggdev/bragg/internal/report/draw"
 	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/textio"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
@@ -27,6 +29,41 @@ func CostsShown(d *Document) (shown []Impact, more int) {
 	}
 	slices.SortStableFunc(shown, func(a, b Impact) int { return cmp.Compare(a.FromNanos, b.FromNanos) })
 	return shown, len(d.Impacts) - len(shown)
+}
+
+// CostsNote states the baselines of events that are shown, where they are not the first window of the numbers above: the last stretch
+// before an event without another change. It is empty if all are the same.
+func CostsNote(d *Document, shown []Impact) string {
+	var whole result.Window
+	for i := range d.Headlines {
+		if parts := d.Headlines[i].Parts; len(parts) > 1 {
+			at := slices.IndexFunc(d.Windows, func(w result.Window) bool { return w.Name == parts[0].Window })
+			whole = d.Windows[max(at, 0)]
+			break
+		}
+	}
+	var list []string
+	other := false
+	for i := range shown {
+		for k := range shown[i].Loads {
+			l := &shown[i].Loads[k]
+			score := cmp.Or(l.LivedOn, l.TakenAway)
+			if score == nil {
+				continue
+			}
+			b := score.Baseline
+			text := unit.FormatClock(b.FromNanos) + " to " + unit.FormatClock(b.ToNanos)
+			if b.ToNanos == 0 || slices.Contains(list, text) {
+				continue
+			}
+			list = append(list, text)
+			other = other || max(b.FromNanos-whole.FromNanos, whole.FromNanos-b.FromNanos, b.ToNanos-whole.ToNanos, whole.ToNanos-b.ToNanos) > int64(time.Second)
+		}
+	}
+	if !other || whole.ToNanos == 0 {
+		return ""
+	}
+	return "Sentences compare with the last stretch before an event without another change (" + textio.Few(list, 3) + "), the table with its first window."
 }
 
 // seen reports whether an event had an effect.

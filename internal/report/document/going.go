@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/report/draw"
+	"github.com/braggdev/bragg/internal/textio"
 
 	"github.com/braggdev/bragg/internal/interval"
 )
@@ -51,10 +52,10 @@ func progress(d *Document, events []interval.Event) string {
 	}
 	text := fmt.Sprintf(" %d of %d steps are done", done, len(d.Steps))
 	if len(now) > 0 {
-		text += ", " + draw.JoinAnd(now) + " is running"
+		text += ", " + textio.JoinAnd(now) + " is running"
 	}
 	if loads := loadsGoing(events); len(loads) > 0 {
-		text += "; load: " + draw.JoinAnd(loads)
+		text += "; load: " + textio.JoinAnd(loads)
 	}
 	return strings.TrimRight(text, ".") + "."
 }

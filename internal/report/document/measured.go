@@ -11,6 +11,7 @@ import (
 	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/report/draw"
 	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/textio"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
@@ -80,15 +81,7 @@ func (d *Document) beforeRun(w *Workload) bool {
 }
 
 // Title names the workloads.
-func (m *Measured) Title() string { return someOf(m.Workloads) }
-
-// someOf joins names, and counts those after the third.
-func someOf(names []string) string {
-	if more := len(names) - workloadsNamed; more > 1 {
-		names = append(slices.Clip(names[:workloadsNamed]), fmt.Sprintf("%d more", more))
-	}
-	return draw.JoinAnd(names)
-}
+func (m *Measured) Title() string { return textio.Few(m.Workloads, workloadsNamed) }
 
 func plannedLoad(p *plan.Plan, name string) *load.Plan {
 	for i := range p.Workloads {
@@ -242,7 +235,7 @@ func writtenFact(d *Document, w *Workload, p *plan.Plan, planned *load.Plan) str
 		}
 	}
 	if !slices.Contains(by, w.Name) {
-		text += " (that of " + someOf(by) + ")"
+		text += " (that of " + textio.Few(by, workloadsNamed) + ")"
 	}
 	return text
 }
@@ -263,5 +256,5 @@ func besideFact(d *Document, w *Workload) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return "beside " + someOf(names)
+	return "beside " + textio.Few(names, workloadsNamed)
 }

@@ -126,9 +126,9 @@ var methodOfStatistics = []Method{
 		"because a mean over a failure and its recovery describes neither."},
 	{"Operation durations", "Time between two events. Statistics include successful operations with an observed end. Agents, hosts and " +
 		"clusters are polled; the resolution is the polling interval."},
-	{"Back to baseline", "The first second from which both hold for 10 seconds: the 5-second median of IOPS reaches the level before the " +
-		"loss (its 5th percentile, or 95 % of its median if lower), and the 5-second median of the mean response time is at or " +
-		"below its level before the loss (95th percentile, or 105 % of the median if higher)."},
+	{"Back to baseline", "When the loads that ran over the loss of a node were within 5 % of their rate before it, and stayed there: the same figure as in " +
+		"the cost of the event. Its baseline is the last stretch before the event without another change, without its first half if it is long, " +
+		"and not the whole window of the numbers at the top."},
 	{"Gaps", "Time without data is drawn as a gap and excluded from statistics. A zero is a measured zero."},
 	{"Units", "Byte rates have decimal prefixes (MB/s is 1,000,000 B/s), sizes binary ones (GiB is 2^30 B)."},
 }

@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/braggdev/bragg/internal/unit"
@@ -104,16 +103,6 @@ func Duration(nanos int64) string {
 		return "0 s"
 	}
 	return unit.FormatDuration(time.Duration(nanos))
-}
-
-func JoinAnd(words []string) string {
-	switch len(words) {
-	case 0:
-		return ""
-	case 1:
-		return words[0]
-	}
-	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
 }
 
 // Signed prints a difference with its sign.

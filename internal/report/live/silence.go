@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/braggdev/bragg/internal/report/draw"
+	"github.com/braggdev/bragg/internal/textio"
 	"github.com/braggdev/bragg/internal/unit"
 
 	"github.com/braggdev/bragg/internal/interval"
@@ -70,9 +70,5 @@ func (s *state) staleLines(columns int) []string {
 		away := s.elapsed() - time.Duration(s.silent[vm])
 		parts = append(parts, fmt.Sprintf("%s for %s", draw.Clean(vm), unit.FormatClock(int64(away.Truncate(time.Second)))))
 	}
-	text := strings.Join(parts[:min(len(parts), staleShownMax)], ", ")
-	if n := len(parts) - staleShownMax; n > 0 {
-		text += fmt.Sprintf(" and %d more", n)
-	}
-	return draw.Wrap("stale: no answer from "+text, columns)
+	return draw.Wrap("stale: no answer from "+textio.Few(parts, staleShownMax), columns)
 }

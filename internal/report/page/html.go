@@ -126,6 +126,7 @@ var templateFunctions = template.FuncMap{
 	"headline":       result.Headline,
 	"headlineTable":  document.HeadlineTable,
 	"headlineNote":   document.HeadlineNote,
+	"costsNote":      document.CostsNote,
 	"latencyTable":   document.LatencyTable,
 	"failure":        func(cell string) bool { return strings.HasPrefix(cell, "failed: ") || cell == "no end" },
 	"lanes":          inLanes,
