@@ -1,6 +1,8 @@
 package audit
 
 import (
+	"slices"
+
 	"github.com/braggdev/bragg/internal/audit/rule"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
@@ -20,7 +22,8 @@ var notSettled = rule.Rule{
 			}
 		}
 		for _, e := range in.Events {
-			if e.Kind == interval.EventSteady && e.Error != "" {
+			reported := slices.ContainsFunc(list, func(f finding.Finding) bool { return f.Subject == e.Workload })
+			if e.Kind == interval.EventSteady && e.Error != "" && !reported {
 				list = append(list, finding.Finding{Severity: finding.Warning, Subject: e.Workload, FromNanos: e.AtNanos - e.SpanNanos, ToNanos: e.AtNanos,
 					Claim: e.Message + ". Its thresholds are undecided.", Advice: advice})
 			}

@@ -33,9 +33,10 @@ func checkWarmUpIncluded(in *rule.Input) []finding.Finding {
 		}
 		c := in.Digest.Course(l.Workload, l.Instance)
 		rates := c.Over(l.FromNanos, l.ToNanos, "").Known()
-		n := steady.WarmUp(steady.Series{Values: rates}).WarmUp
+		v := steady.WarmUp(steady.Series{Values: rates})
+		n := v.WarmUp
 		apart := stat.Mean(rates[:n])/stat.Mean(rates[n:]) - 1
-		if !(math.Abs(apart) > warmUpNoticed) || float64(n) > warmUpShare*float64(len(rates)) {
+		if v.State != steady.Steady || !(math.Abs(apart) > warmUpNoticed) || float64(n) > warmUpShare*float64(len(rates)) {
 			continue
 		}
 		where := map[bool]string{true: "above", false: "below"}[apart > 0]

@@ -81,7 +81,9 @@ func warmUpOf(ev *evaluator, s analysis.LoadStart, c *steady.Course) result.Warm
 	part := c.Over(s.FromNanos, to, ev.manifest.Engines[s.Workload].RateUnit())
 	v := steady.WarmUp(part.Series...)
 	out.Steady, out.Why = v.State == steady.Steady, v.Why()
-	if v.WarmUp > 0 {
+	if v.WarmUp > 0 && !out.Steady {
+		out.Why = fmt.Sprintf("after %s, %s", unit.FormatDuration(time.Duration(int64(v.WarmUp)*c.Width())), out.Why)
+	} else if v.WarmUp > 0 {
 		out.ToNanos = part.FromNanos + int64(v.WarmUp)*c.Width()
 		whole := steady.Judge(part.Series...)
 		out.Why = cmp.Or(whole.Why(), "they differ from the rest")

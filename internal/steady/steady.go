@@ -38,6 +38,9 @@ const (
 	// than slopeSure, in less than one of a hundred series.
 	rangeSure = 4.6
 	slopeSure = 4.7
+	// noiseTolerated is how many times the limit a latency may exceed by noise alone: percentiles of seconds scatter widely, and an
+	// uncertain excess of a rate only says that there are too few values.
+	noiseTolerated = 2
 	// stepSlope is the excursion of the line through a step, in heights of the step; that of a drift is 1.1 times its levels.
 	stepSlope = 1.3
 )
@@ -115,7 +118,7 @@ func (r *Reason) Bound() string { return "(limit " + unit.FormatWholePercent(r.L
 // Verdict is the outcome for all series of a load.
 type Verdict struct {
 	State State
-	// WarmUp is how many values precede those that were judged.
+	// WarmUp is how many values precede those that were judged: a warm-up, if the load is steady after them.
 	WarmUp int
 	// Reasons are why the load is not steady, or why that is unknown; the worst first.
 	Reasons []Reason
@@ -173,7 +176,7 @@ func compareBools(a, b bool) int {
 func (c *curve) judge() []Reason {
 	var list []Reason
 	reason := func(by Criterion, found, limit float64, sure bool) {
-		if limit *= c.tolerance(); found > limit {
+		if limit *= c.tolerance(); found > limit && (sure || !c.Latency || found > noiseTolerated*limit) {
 			list = append(list, Reason{Series: c.Name, Criterion: by, Found: found, Limit: limit, Sure: sure, Latency: c.Latency})
 		}
 	}
@@ -240,8 +243,8 @@ const endsTried = 16
 
 // WarmUp finds the end of the warm-up and judges the values after it. The warm-up ends with the last of the first levels that differ
 // from that of the second half; if the values after it are not steady, at the first later change of level after which they are. It is
-// at most half of all: a load that settles later than that was not measured for long enough. Without an end, nothing is left out, and
-// the verdict is that of all values.
+// at most half of all: a load that settles later than that was not measured for long enough. Without an end, the verdict is that of all
+// values, or of those after the first end for which they are too few to say.
 func WarmUp(list ...Series) Verdict {
 	whole := Judge(list...)
 	n := 0
@@ -273,9 +276,13 @@ func WarmUp(list ...Series) Verdict {
 			after[i] = s
 			after[i].Values = s.Values[min(end, len(s.Values)):]
 		}
-		if v := Judge(after...); v.State == Steady {
-			v.WarmUp = end
+		v := Judge(after...)
+		v.WarmUp = end
+		switch {
+		case v.State == Steady:
 			return v
+		case v.State == TooShort && whole.State != TooShort:
+			whole = v
 		}
 	}
 	return whole

@@ -43,7 +43,7 @@ func (s *state) remaining() (left, overdue time.Duration, ok bool) {
 		}
 		inStep := s.elapsed() - time.Duration(o.AtNanos)
 		if reached := p.Start + min(max(inStep, 0), p.Duration); reached >= at {
-			at, overdue = reached, max(0, inStep-p.Duration)
+			at, overdue = reached, max(0, inStep-max(p.Duration, p.Longest))
 		}
 	}
 	if len(s.open) == 0 || at == 0 {
