@@ -134,6 +134,7 @@ type deadLoads struct{}
 
 func (deadLoads) Start(context.Context, verb.LoadSpec) error              { return ErrStopping }
 func (deadLoads) Wait(context.Context, string, bool, time.Duration) error { return ErrStopping }
+func (deadLoads) Settle(context.Context, verb.Settling) error             { return ErrStopping }
 func (deadLoads) Stop(context.Context, string) error                      { return nil }
 
 type deadWork struct{}

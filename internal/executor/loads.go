@@ -43,6 +43,7 @@ type loadRun struct {
 	members  []*member
 	cancel   context.CancelFunc
 	launched chan struct{} // closed when the last VM was started
+	pace     pace
 	starts   *starts       // set if the VMs start together
 	done     chan struct{} // closed when all VMs have ended; failure is final then
 	failure  error

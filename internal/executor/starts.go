@@ -50,8 +50,13 @@ func (l *loads) prepare(ctx context.Context, run *loadRun, w plan.Workload) {
 	var wait sync.WaitGroup
 	for _, m := range run.members {
 		wait.Go(func() {
-			first := func(iv *interval.Interval) { l.noteStart(run, m, iv) }
-			m.held, m.err = hold(ctx, m.runner, l.value(run, m, w), firstSink{l.engine.cfg.Intervals, first})
+			look := func(iv *interval.Interval) {
+				if iv.Sequence == 0 {
+					l.noteStart(run, m, iv)
+				}
+				run.pace.add(iv)
+			}
+			m.held, m.err = hold(ctx, m.runner, l.value(run, m, w), watchedSink{l.engine.cfg.Intervals, look})
 			if m.err != nil && ctx.Err() != nil {
 				m.err = nil // stopped before it began
 			}
@@ -177,17 +182,15 @@ func (l *loads) driveHeld(ctx context.Context, run *loadRun, m *member, ahead ti
 	l.settle(run, m)
 }
 
-// firstSink passes intervals on, and marks the first one.
-type firstSink struct {
-	next  load.Sink
-	first func(iv *interval.Interval)
+// watchedSink passes intervals on after a look at them.
+type watchedSink struct {
+	next load.Sink
+	look func(iv *interval.Interval)
 }
 
 // Interval implements load.Sink.
-func (s firstSink) Interval(iv interval.Interval) {
-	if iv.Sequence == 0 {
-		s.first(&iv)
-	}
+func (s watchedSink) Interval(iv interval.Interval) {
+	s.look(&iv)
 	s.next.Interval(iv)
 }
 

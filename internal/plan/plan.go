@@ -160,10 +160,12 @@ type Step struct {
 	Args      map[string]any `json:"args"`
 	Start     time.Duration  `json:"start_ns"`    // estimated, from the start of the run
 	Duration  time.Duration  `json:"duration_ns"` // estimated
-	Rough     bool           `json:"rough,omitempty"`
-	Simulates string         `json:"imitated,omitempty"` // what this target only simulates of it
-	Starts    *LoadStart     `json:"starts_load,omitempty"`
-	Lasting   *Lasting       `json:"lasting,omitempty"` // of a rehearsal: the load that it starts is extended beyond its runtime
+	// Longest is how long a step takes at most that waits for a condition; 0: as long as Duration.
+	Longest   time.Duration `json:"longest_ns,omitempty"`
+	Rough     bool          `json:"rough,omitempty"`
+	Simulates string        `json:"imitated,omitempty"` // what this target only simulates of it
+	Starts    *LoadStart    `json:"starts_load,omitempty"`
+	Lasting   *Lasting      `json:"lasting,omitempty"` // of a rehearsal: the load that it starts is extended beyond its runtime
 }
 
 // LoadStart is the load that a step starts, or the prefill of one.
@@ -189,6 +191,8 @@ type Estimate struct {
 	Run      time.Duration `json:"run_ns"`
 	Teardown time.Duration `json:"teardown_ns"`
 	Total    time.Duration `json:"total_ns"`
+	// Longer is how much longer the run takes at most, if steps wait for a condition as long as they may.
+	Longer time.Duration `json:"longer_ns,omitempty"`
 	// Rough: some steps are bound by size, and the target's throughput was assumed.
 	Rough bool `json:"rough,omitempty"`
 	// Boots is the basis of the boot times of VMs, if they are part of the estimate.

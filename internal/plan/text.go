@@ -49,6 +49,9 @@ func (p *Plan) textHead(b *strings.Builder) {
 		}
 		rough += ")"
 	}
+	if p.Estimate.Longer > 0 {
+		rough += "; at most " + unit.FormatDuration(p.Estimate.Longer) + " longer, until loads are steady"
+	}
 	fmt.Fprintf(b, "Duration   setup %s, run %s, teardown %s%s\n", unit.FormatDuration(p.Estimate.Setup),
 		unit.FormatDuration(p.Estimate.Run), unit.FormatDuration(p.Estimate.Teardown), rough)
 	p.textFootprint(b)
@@ -333,6 +336,9 @@ func partOf(s Step) string {
 func lengthText(s Step) string {
 	if limit, ok := s.Args["wait_secs"].(float64); ok && limit > 0 {
 		return "up to " + unit.FormatDuration(time.Duration(limit*float64(time.Second)))
+	}
+	if s.Longest > s.Duration {
+		return unit.FormatDuration(s.Duration) + " to " + unit.FormatDuration(s.Longest)
 	}
 	if s.Duration == 0 {
 		return "short"

@@ -56,6 +56,9 @@ func (c finisher) finishSteps() {
 			s.Starts = &plan.LoadStart{Prefill: e.Load.Prefill, Runtime: e.Load.Runtime}
 			s.Rough = e.Load.Runtime == 0 && !e.Load.Async && !v.Fixed(*e.Load)
 		}
+		if e.Settles != nil && !late {
+			s.Longest = max(s.Duration, e.Settles.Most)
+		}
 		if (e.Boots != "" || e.Grows != "") && s.Duration > 0 {
 			s.Rough, c.plan.Estimate.Boots = true, c.bootBasis()
 		}
@@ -88,6 +91,7 @@ func (c finisher) finishPower(id int, e verb.Effect) {
 func (c finisher) addEstimate(s plan.Step) {
 	e := &c.plan.Estimate
 	e.Rough = e.Rough || s.Rough
+	e.Longer += max(0, s.Longest-s.Duration)
 	if s.Branch > 0 {
 		return // the head of the branches has the time of the longest
 	}

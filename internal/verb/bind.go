@@ -42,6 +42,7 @@ const (
 	scaleRuntime scaling = "runtime" // of a workload: at least 3 s
 	scaleWait    scaling = "wait"    // at least 1 s
 	scaleGap     scaling = "gap"     // spread of starts: no floor
+	scaleWindow  scaling = "window"  // of a judgement: at least 20 s
 	scaleTimeout scaling = "timeout" // at least five minutes, because the awaited operation does not shrink as much
 )
 
@@ -52,6 +53,8 @@ func (s scaling) floor() time.Duration {
 		return 3 * time.Second
 	case scaleWait:
 		return time.Second
+	case scaleWindow:
+		return SettlingWindowMin
 	case scaleTimeout:
 		return 5 * time.Minute
 	}
@@ -330,6 +333,9 @@ func setText(field reflect.Value, a Argument, value any) error {
 		return wrongType("text", value)
 	}
 	if len(a.values) > 0 && !slices.Contains(a.values, text) {
+		if len(a.values) == 1 {
+			return fmt.Errorf("must be %s, not %q", a.values[0], text)
+		}
 		return fmt.Errorf("must be one of %s, not %q", strings.Join(a.values, ", "), text)
 	}
 	field.SetString(text)

@@ -85,6 +85,9 @@ type Loads interface {
 	// Wait waits until the load has ended, at most until timeout after its expected end; a load without a runtime is expected
 	// to end at once. VMs that this run itself powered off do not fail it; others do.
 	Wait(ctx context.Context, workload string, prefill bool, timeout time.Duration) error
+	// Settle waits until the load is steady over all its VMs. A load that is not steady in time, or that ends before, is reported
+	// as an event; the step does not fail.
+	Settle(ctx context.Context, s Settling) error
 	// Stop ends a load and waits for its last interval.
 	Stop(ctx context.Context, workload string) error
 }

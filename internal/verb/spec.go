@@ -23,6 +23,16 @@ type LoadSpec struct {
 	Async   bool   // the step does not wait for the end; for the plan only
 }
 
+// Settling describes a wait until a load is steady.
+type Settling struct {
+	Workload string
+	Window   time.Duration // that has to be steady
+	Most     time.Duration // how long to wait
+}
+
+// SettlingWindowMin is the shortest window in which a load is judged: a second for each of the fewest values.
+const SettlingWindowMin = 20 * time.Second
+
 // Staggering is the timing of staggered starts of the VMs of a load.
 type Staggering struct {
 	Gap  time.Duration // between the starts of two VMs

@@ -87,6 +87,8 @@ type Effect struct {
 	Stops   string    // workload that ends here
 	// Awaits is the workload whose end the step waits for, AwaitsPrefill the workload whose prefill it waits for.
 	Awaits, AwaitsPrefill string
+	// Settles is the load that the step waits for to be steady; nil for none.
+	Settles *Settling
 	// PowersOff and PowersOn are indexes of nodes.
 	PowersOff []int
 	PowersOn  []int

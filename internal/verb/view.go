@@ -271,7 +271,7 @@ func (v *View) Span(step Step) Span {
 	e := v.Effect(step)
 	_, estimates := step.(Estimator)
 	switch load := v.loads[LoadKey(e.Awaits, false)]; {
-	case e.Starts() != "" && !e.Load.Async && e.Load.Runtime == 0, e.Awaits != "" && !load.bound:
+	case e.Settles != nil, e.Starts() != "" && !e.Load.Async && e.Load.Runtime == 0, e.Awaits != "" && !load.bound:
 		return SpanAny
 	case e.Load != nil && e.Load.Prefill && !e.Load.Async, e.AwaitsPrefill != "", e.Boots != "", e.Grows != "", !estimates:
 		return SpanTarget

@@ -113,7 +113,7 @@ func (s *state) event(e interval.Event, plain bool) []string {
 			s.engines[key] = true
 			return []string{at + oneLine(e.Message)}
 		}
-	case interval.EventAnnotation, interval.EventDisturbance, interval.EventLog, interval.EventStarts, interval.EventClockJump,
+	case interval.EventAnnotation, interval.EventDisturbance, interval.EventLog, interval.EventStarts, interval.EventSteady, interval.EventClockJump,
 		interval.EventAgentSilent, interval.EventAgentBack, interval.EventVMStopped:
 		s.noteSilence(e)
 		text := oneLine(cmp.Or(e.Message, string(e.Kind)))
