@@ -50,6 +50,7 @@ func Rules() []rule.Rule {
 		controllerPaused,
 		data.BufferedWrites,
 		data.FirstWrites,
+		data.NotPreconditioned,
 		data.ReducibleContent,
 		data.TinyWorkingSet,
 		data.Misaligned,

@@ -331,6 +331,11 @@ var contracts = map[string]contract{
 		claim:  "w writes to 4 GiB per VM that nothing wrote before",
 		silent: func(m *made) { m.writes() },
 	},
+	"not-preconditioned": {
+		fires: func(m *made) { m.writes(); m.in.Summary.Loads[0].Directions[interval.Write].Bytes = 2 * 4 << 30 }, severity: finding.Info,
+		claim:  "w overwrites 4 GiB per VM at random that this run had written 1.00 times",
+		silent: func(m *made) { m.writes(); m.in.Summary.Loads[0].Directions[interval.Write].Bytes = 4 * 4 << 30 },
+	},
 	"reducible-content": {
 		fires: func(m *made) { m.writes(); m.job().Reducible = 1 }, severity: finding.Warning, claim: "saves up to 100 %",
 		silent: func(m *made) { m.writes() },

@@ -60,7 +60,7 @@ func TestTrendNamesWhatChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(trend.Levels) != 2 || trend.Levels[1].From != 8 || trend.Points[8].Level != 1 ||
-		!strings.HasPrefix(trend.Headline, "IOPS, mean changed by -") ||
+		!strings.HasPrefix(trend.Headline, "IOPS, mean changed by −") ||
 		!strings.Contains(trend.Headline, fmt.Sprintf("with run %s of 2026-01-09, whose version of kernel: – → 7.1.", runs[8].Manifest.Run)) {
 		t.Errorf("%s\n%+v", trend.Headline, trend.Levels)
 	}

@@ -22,7 +22,7 @@ const (
 // FormatBytes prints n with a binary prefix and at most three significant digits: "1.5 GiB", "512 B".
 func FormatBytes(n int64) string {
 	if n < 0 {
-		return "-" + FormatBytes(-n)
+		return "−" + FormatBytes(-n)
 	}
 	if n < KiB {
 		return fmt.Sprintf("%d B", n)
@@ -48,7 +48,7 @@ func scaled(v float64, unit string) string {
 	}
 	sign := ""
 	if v < 0 {
-		sign, v = "-", -v
+		sign, v = "−", -v
 	}
 	prefixes := []string{"", "k", "M", "G", "T", "P"}
 	i := 0
@@ -115,7 +115,7 @@ func FormatPercent(ratio float64) string {
 	}
 	sign := ""
 	if v < 0 {
-		sign, v = "-", -v
+		sign, v = "−", -v
 	}
 	// A ratio such as 0.07 is not exact in binary, but means 7 %.
 	if math.Abs(v-math.Round(v)) < 1e-9 {
@@ -137,7 +137,7 @@ func FormatWhole(n uint64) string {
 func FormatClock(nanos int64) string {
 	sign := ""
 	if nanos < 0 {
-		sign, nanos = "-", -nanos
+		sign, nanos = "−", -nanos
 	}
 	s := (nanos + int64(time.Second)/2) / int64(time.Second)
 	if s >= 3600 {
@@ -150,7 +150,7 @@ func FormatClock(nanos int64) string {
 func FormatDuration(d time.Duration) string {
 	switch {
 	case d < 0:
-		return "-" + FormatDuration(-max(d, -math.MaxInt64)) // the smallest has no opposite
+		return "−" + FormatDuration(-max(d, -math.MaxInt64)) // the smallest has no opposite
 	case d < time.Second:
 		return fmt.Sprintf("%d ms", d.Milliseconds())
 	case d < time.Minute:

@@ -13,18 +13,18 @@ import (
 func TestFormats(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
 		{FormatBytes(0), "0 B"}, {FormatBytes(512), "512 B"}, {FormatBytes(1536), "1.5 KiB"}, {FormatBytes(2 * GiB), "2 GiB"},
-		{FormatBytes(1023 * KiB), "1023 KiB"}, {FormatBytes(1024*KiB - 1), "1 MiB"}, {FormatBytes(-MiB), "-1 MiB"},
+		{FormatBytes(1023 * KiB), "1023 KiB"}, {FormatBytes(1024*KiB - 1), "1 MiB"}, {FormatBytes(-MiB), "−1 MiB"},
 		{FormatBytes(math.MaxInt64), "8 EiB"},
 		{FormatRate(212e6), "212 MB/s"}, {FormatRate(999.7), "1 kB/s"}, {FormatRate(math.NaN()), "–"},
 		{FormatCount(75712), "75.7k"}, {FormatCount(950), "950"}, {FormatCount(0.25), "0.25"},
 		{FormatLatency(87_000), "87 µs"}, {FormatLatency(1.53e6), "1.53 ms"}, {FormatLatency(2.1e9), "2.1 s"}, {FormatLatency(640), "640 ns"},
 		{FormatRate(0), "0 B/s"}, {FormatCount(0), "0"}, {FormatLatency(0), "0 ns"}, {FormatCount(10), "10"}, {FormatCount(100), "100"},
 		{FormatPercent(0), "0 %"}, {FormatPercent(0.07), "7 %"}, {FormatPercent(0.29), "29 %"}, {FormatPercent(0.123), "12.3 %"},
-		{FormatPercent(0.9269), "92.7 %"}, {FormatPercent(-0.5), "-50 %"}, {FormatPercent(0.00015), "0.015 %"}, {FormatPercent(1), "100 %"},
+		{FormatPercent(0.9269), "92.7 %"}, {FormatPercent(-0.5), "−50 %"}, {FormatPercent(0.00015), "0.015 %"}, {FormatPercent(1), "100 %"},
 		{FormatLatency(999_600), "1 ms"}, {FormatLatency(math.Inf(1)), "–"},
 		{FormatDuration(350 * time.Millisecond), "350 ms"}, {FormatDuration(45 * time.Second), "45 s"},
 		{FormatDuration(90 * time.Second), "1 m 30 s"}, {FormatDuration(2*time.Hour + 5*time.Minute), "2 h 5 m"},
-		{FormatDuration(time.Hour), "1 h"}, {FormatDuration(-time.Minute), "-1 m"},
+		{FormatDuration(time.Hour), "1 h"}, {FormatDuration(-time.Minute), "−1 m"},
 	} {
 		if c.got != c.want {
 			t.Errorf("got %q, want %q", c.got, c.want)
@@ -75,7 +75,7 @@ func FuzzParseBytes(f *testing.F) {
 }
 
 func TestFormatSmallestDuration(t *testing.T) {
-	if got := FormatDuration(math.MinInt64); !strings.HasPrefix(got, "-2562047 h") {
+	if got := FormatDuration(math.MinInt64); !strings.HasPrefix(got, "−2562047 h") {
 		t.Errorf("%q", got)
 	}
 }

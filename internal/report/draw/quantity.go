@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/braggdev/bragg/internal/unit"
@@ -77,7 +78,7 @@ var (
 func scale(v float64, prefixes []prefix, unitName string) string {
 	sign := ""
 	if v < 0 {
-		sign, v = "-", -v
+		sign, v = "−", -v
 	}
 	i := 0
 	for i+1 < len(prefixes) && v/prefixes[i].factor >= 999.5 {
@@ -107,7 +108,7 @@ func Duration(nanos int64) string {
 
 // Signed prints a difference with its sign.
 func Signed(text string) string {
-	if text == "–" || text[0] == '-' || text[0] == '0' && len(text) == 1 {
+	if text == "–" || strings.HasPrefix(text, "−") || text[0] == '0' && len(text) == 1 {
 		return text
 	}
 	return "+" + text

@@ -31,7 +31,7 @@ bragg.quantity = function (value, unit) {
   if (value === null || value === undefined || !isFinite(value)) return '–';
   const [base, factor] = bragg.base(unit);
   const list = bragg.prefixes(base);
-  const sign = value < 0 ? '-' : '';
+  const sign = value < 0 ? '−' : '';
   const v = Math.abs(value) * factor;
   let i = 0;
   while (i + 1 < list.length && v / list[i][0] >= 999.5) i++;
@@ -67,7 +67,7 @@ bragg.ticks = function (values, unit) {
 bragg.clock = function (seconds, decimals) {
   const scale = 10 ** (decimals || 0);
   let s = Math.round(Math.abs(seconds) * scale) / scale;
-  const sign = seconds < 0 && s > 0 ? '-' : '';
+  const sign = seconds < 0 && s > 0 ? '−' : '';
   const h = Math.floor(s / 3600), m = Math.floor(s / 60) % 60;
   s -= h * 3600 + m * 60;
   const text = s.toFixed(decimals || 0).padStart(decimals ? 3 + decimals : 2, '0');
