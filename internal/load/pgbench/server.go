@@ -81,8 +81,6 @@ func (in *instance) startServer(ctx context.Context) error {
 			return err
 		}
 	}
-	// A server that was killed leaves its socket and its process number, and in a namespace that number is of another process.
-	_ = os.Remove(filepath.Join(in.room.path, of(c.disk), "data", "postmaster.pid"))
 	command := in.complete(in.commands.postgres())
 	in.log = program.NewTranscript(len(in.log.String()) + outputMax)
 	last := program.NewTail(nil)

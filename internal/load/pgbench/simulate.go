@@ -75,10 +75,11 @@ func (s *simulated) Run(ctx context.Context, sink load.Sink) error {
 		gap = int64(float64(time.Second) / c.rate)
 	}
 	due := at + int64(simulatedLatency)
-	for n := 0; ctx.Err() == nil && (runtime == 0 || axis.Now() < end); n++ {
-		now := axis.Now()
+	for n, now := 0, at; ctx.Err() == nil && (runtime == 0 || now < end); {
+		now = axis.Now()
 		for ; !w.Prefill && due < now && (runtime == 0 || due < end); due += max(gap, 1) {
 			out.add(transaction{script: n % len(c.scripts), end: due, latency: int64(simulatedLatency)})
+			n++
 		}
 		out.release(now)
 		_ = wait.For(ctx, min(lookEvery, out.period()/2, max(time.Millisecond, time.Duration(end-now))))
