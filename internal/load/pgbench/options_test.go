@@ -45,11 +45,14 @@ func TestPlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := strings.Join(p.Program.Commands, "\n") + "\n" + strings.Join(p.Program.Data, "\n") + "\n" + strings.Join(p.Notes, "\n")
-	for _, want := range []string{"-c max_wal_size=4GB -c shared_buffers=1GB", "--client=500 --jobs=2", "--rate=100", "scale 136, 1.99 GiB", "about 4 GiB", "136 is below 500 clients",
+	for _, want := range []string{"-c max_wal_size=4GB -c shared_buffers=1GB", "--client=500 --jobs=2", "--rate=100", "scale 136, 1.99 GiB", "about 4 GiB",
 		"share its CPUs"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("plan lacks %q:\n%s", want, text)
 		}
+	}
+	if len(p.Engine.Notes) != 1 || p.Engine.Notes[0].Code != "scale-below-clients" {
+		t.Errorf("notes of the engine: %+v", p.Engine.Notes)
 	}
 	if len(p.Extents) != 2 || p.Extents[1].Length != 4<<30 || p.Jobs[0].RateIOPS != 100 || p.Engine.Loop != "open" {
 		t.Errorf("%+v", p)

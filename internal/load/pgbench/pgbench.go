@@ -78,6 +78,10 @@ func (c *config) engine() interval.Engine {
 	if c.endpoint == "" {
 		e.Gauges = gauges
 	}
+	if c.contended() {
+		e.Notes = append(e.Notes, interval.EngineNote{Code: "scale-below-clients",
+			Text: fmt.Sprintf("%d clients update %d rows of pgbench_branches and wait for each other's locks", c.clients, c.scale)})
+	}
 	return e
 }
 

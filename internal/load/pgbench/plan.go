@@ -118,12 +118,14 @@ func (c *config) planData(w *load.Workload, p *load.Plan) error {
 	return nil
 }
 
+// contended reports whether clients wait for each other's rows: each transaction of tpcb-like updates one of as many rows as the scale.
+func (c *config) contended() bool {
+	return c.scale > 0 && c.scale < c.clients && slices.ContainsFunc(c.scripts, func(s script) bool { return s.name == builtins[0].name })
+}
+
 // advise notes what makes the numbers of a load doubtful.
 func (c *config) advise(p *load.Plan) {
 	note := func(format string, args ...any) { p.Notes = append(p.Notes, fmt.Sprintf(format, args...)) }
-	if i := slices.IndexFunc(c.scripts, func(s script) bool { return s.name == builtins[0].name }); i >= 0 && c.fullScale < c.clients {
-		note("scale %d is below %d clients: transactions of tpcb-like wait for each other, because each updates one of %d branches", c.fullScale, c.clients, c.fullScale)
-	}
 	if c.endpoint == "" {
 		note("the clients run on the VM of the server and share its CPUs")
 	}

@@ -39,6 +39,8 @@ type instance struct {
 	said     *program.Transcript // commands and what they printed
 	log      *program.Transcript // of the server
 	used     bool
+	// smallPages: the scenario asks for huge pages, and the server did not get them.
+	smallPages bool
 }
 
 var (
@@ -137,6 +139,9 @@ func (in *instance) logs() string { return filepath.Join(in.room.path, of(in.con
 func (in *instance) Engine() interval.Engine {
 	e := in.config.engine()
 	e.Version, e.Backends = in.version, []string{"PostgreSQL " + in.database}
+	if in.smallPages {
+		e.Notes = append(e.Notes, interval.EngineNote{Code: "huge-pages", Text: "huge_pages=try, and the system had none to give"})
+	}
 	return e
 }
 

@@ -180,6 +180,23 @@ func TestEndpointLoad(t *testing.T) {
 	}
 }
 
+// A server that asked for huge pages and has none says so.
+func TestHugePages(t *testing.T) {
+	needPostgreSQL(t)
+	w := prefilled(t, map[string]string{"scale": "1", "clients": "1"})
+	w.Options = map[string]string{"scale": "1", "clients": "1", "huge_pages": "try", "shared_buffers": "16MB"}
+	in, err := pgbench.Generator{}.Prepare(t.Context(), w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	free, err := os.ReadFile("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages")
+	notes := in.(load.Describer).Engine().Noted("huge-pages")
+	if none := err != nil || strings.TrimSpace(string(free)) == "0"; none && len(notes) != 1 {
+		t.Errorf("without huge pages: %v", notes)
+	}
+}
+
 // A load that is stopped while transactions run has all of them.
 func TestStop(t *testing.T) {
 	needPostgreSQL(t)

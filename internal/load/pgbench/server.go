@@ -95,6 +95,7 @@ func (in *instance) startServer(ctx context.Context) error {
 	defer cancel()
 	for {
 		if _, err := in.complete(in.commands.psql(adminRole, adminRole, "SELECT 1")).Run(ctx); err == nil {
+			in.smallPages = slices.Contains(in.config.settings, setting{"huge_pages", "try"}) && !hugePages(server.ID())
 			return nil
 		}
 		select {
@@ -106,6 +107,12 @@ func (in *instance) startServer(ctx context.Context) error {
 			return fmt.Errorf("wait for postgres: %w%s", err, last.Quoted())
 		}
 	}
+}
+
+// hugePages reports whether a process has a shared mapping in huge pages.
+func hugePages(pid int) bool {
+	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
+	return err != nil || strings.Contains(string(maps), "/anon_hugepage")
 }
 
 // writers write to all of them.
