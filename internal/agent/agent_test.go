@@ -48,6 +48,7 @@ type scripted struct {
 	stuck      chan struct{} // when set, Run does not end before it is closed
 	skip       int64         // leaves out this sequence number: a broken generator
 	prepared   chan load.Workload
+	outputs    []load.Output
 }
 
 func newScripted() *scripted {
@@ -73,6 +74,8 @@ type scriptedRun struct {
 	g *scripted
 	w load.Workload
 }
+
+func (r *scriptedRun) Outputs() []load.Output { return r.g.outputs }
 
 func (r *scriptedRun) Close() error { return nil }
 
@@ -266,6 +269,27 @@ func TestRunToCompletion(t *testing.T) {
 	h, err := p.client.Health(t.Context())
 	if err != nil || len(h.Workloads) != 0 || h.BufferedBytes != 0 {
 		t.Errorf("after the run the agent still holds %+v, %v", h, err)
+	}
+}
+
+// What programs of a load wrote comes with its end, even if the load failed; what could not be stored is left out.
+func TestOutputsOfPrograms(t *testing.T) {
+	g := newScripted()
+	g.runErr = errors.New("scripted failure")
+	g.outputs = []load.Output{{Name: "bench.txt", Text: "tps = 1"}, {Name: "../escape", Text: "x"},
+		{Name: "long.txt", Text: strings.Repeat("x", load.OutputBytesMax+1)}}
+	var got []load.Output
+	p := connect(t, newTestServer(t, g, nil), client.Options{Ended: func(w load.Workload, list []load.Output) {
+		if got = list; w.Name != workload().Name {
+			t.Errorf("outputs of workload %q", w.Name)
+		}
+	}})
+	close(g.tick)
+	if err := p.client.Run(t.Context(), workload(), newCollector()); err == nil {
+		t.Error("the load did not fail")
+	}
+	if !reflect.DeepEqual(got, g.outputs[:1]) {
+		t.Errorf("outputs: %+v", got)
 	}
 }
 
