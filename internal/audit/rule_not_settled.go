@@ -11,7 +11,7 @@ import (
 var notSettled = rule.Rule{
 	Code:    "not-settled",
 	Summary: "a workload did not become steady although the scenario wants it to be",
-	Doc:     "warmup: auto of a result or until: steady of a step asks for a steady load. Thresholds that the numbers meet are undecided.",
+	Doc:     "warmup: auto of a result or until: steady of a step asks for a steady load. Thresholds are undecided.",
 	Example: `OLTP did not become steady within 30 m: its IOPS fell by 22 % (limit 10 %). Its thresholds are undecided.`,
 	Check: func(in *rule.Input) []finding.Finding {
 		const advice = "Give the load more time, or look at what changes it."

@@ -87,7 +87,7 @@ func (ev *evaluator) checks(r scenario.Result, e *result.Evaluated, s *result.Su
 		}
 		for i := range values {
 			if x.Statistic != timeToComplete {
-				values[i].hides = cmp.Or(values[i].hides, unsettled)
+				values[i].unknown = cmp.Or(values[i].unknown, unsettled)
 			}
 		}
 		decide(&c, x, values)

@@ -18,7 +18,7 @@ var workloadWait = verb.Kind{
 		"With until: steady, an extension of X-Ray's step, the wait ends when the last window_secs of the load, 300 unless given, were " +
 		"steady: IOPS, median and p99 of response time of all its VMs together, by SNIA's rule of five rounds and by changes of level. " +
 		"The load goes on. The wait ends after max_secs, 1800 unless given, and with the load: the run then goes on, a finding " +
-		"says why the load was not steady, and thresholds for it are undecided if they are met. The plan lists the shortest and the " +
+		"says why the load was not steady, and thresholds for it are undecided. The plan lists the shortest and the " +
 		"longest time; a rehearsal shortens both, to 20 seconds at least.",
 	Example: exampleDeployed + `run:
   - workload.Start:

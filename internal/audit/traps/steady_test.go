@@ -64,7 +64,7 @@ func TestWarmUpIsLeftOut(t *testing.T) {
 	}
 }
 
-// TestNeverSteady: a load that does not become steady passes no threshold of a result with warmup: auto, and misses those that it misses.
+// TestNeverSteady: a load that does not become steady decides no threshold of a result with warmup: auto.
 func TestNeverSteady(t *testing.T) {
 	for name, c := range map[string]struct {
 		seconds int
@@ -80,12 +80,10 @@ func TestNeverSteady(t *testing.T) {
 		summary := s.evaluate(settling("latency",
 			scenario.Threshold{Statistic: "p99", Operator: "<", Value: 50e6, Text: "p99 < 50 ms"},
 			scenario.Threshold{Statistic: "p99", Operator: "<", Value: 1e3, Text: "p99 < 1 us"}))
-		checks := summary.Results[0].Checks
-		if met := checks[0]; met.Passed || !strings.HasPrefix(met.Reason, c.why) {
-			t.Errorf("%s: %+v", name, met)
-		}
-		if missed := checks[1]; missed.Passed || missed.Reason != "" || summary.Verdict != result.Failed {
-			t.Errorf("%s: %+v, %s", name, missed, summary.Verdict)
+		for _, check := range summary.Results[0].Checks {
+			if check.Passed || !strings.HasPrefix(check.Reason, c.why) || summary.Verdict != result.Undecided {
+				t.Errorf("%s: %+v, %s", name, check, summary.Verdict)
+			}
 		}
 		if f := finds(&summary, "not-settled"); f == nil || f.Severity != finding.Warning || !strings.HasPrefix(f.Claim, c.why) {
 			t.Errorf("%s: %+v", name, f)
