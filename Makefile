@@ -84,6 +84,8 @@ race:
 
 deps:
 	tools/apt-update.sh
+	@mkdir -p /etc/postgresql-common/createcluster.d # tests make servers of their own; the package must not start one
+	@echo 'create_main_cluster = false' > /etc/postgresql-common/createcluster.d/bragg-tests.conf
 	DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 install -y -qq --no-install-recommends $(PACKAGES)
 	@$(MAKE) --no-print-directory build/kernel
 
