@@ -55,6 +55,7 @@ type figureView struct {
 	Reduced   bool
 	Rehearsal bool
 	Windows   []windowView
+	LeftOut   string // which rows of statistics are not on the page
 }
 
 // windowView has the rows of one window.
@@ -130,13 +131,7 @@ func newFigure(d *document.Document, index int) (figureView, Chart) {
 	if base, _ := draw.BaseUnit(r.Unit); base != "" && !draw.OwnsPrefix(base) {
 		f.Caption += ", in " + base
 	}
-	for i := range r.Rows {
-		if i == 0 || r.Rows[i].Window != r.Rows[i-1].Window {
-			f.Windows = append(f.Windows, windowView{})
-		}
-		w := &f.Windows[len(f.Windows)-1]
-		w.Rows = append(w.Rows, &r.Rows[i])
-	}
+	f.Windows, f.LeftOut = windowsOf(r.Rows)
 	from, to := r.Extent()
 	f.Alone = len(r.Series) == 1 && r.Series[0].Name == "all" && r.Series[0].Kind == ""
 	// A little more on both sides shows the events that bound the window.
