@@ -184,20 +184,27 @@ func duringOf(s *result.ImpactScore) bounded {
 	return exactly(float64(l.P99))
 }
 
-// matches reports whether a condition is about a number of this cost.
+// matches reports whether a condition is about a number of this cost. A step matches every event of it: "nodes.PowerOff" is that of any
+// node.
 func (c *Cost) matches(of *Condition, s *Shift) bool {
+	named := func(name string) bool {
+		return strings.EqualFold(name, of.result) || len(name) > len(of.result) && strings.EqualFold(name[:len(of.result)+1], of.result+" ")
+	}
 	return s.Name == of.metric && (of.window == "" || strings.EqualFold(of.window, c.Workload)) &&
-		(of.result == "" || strings.EqualFold(of.result, c.Event) || strings.EqualFold(of.result, c.Title) ||
-			slices.ContainsFunc(c.with, func(step string) bool { return strings.EqualFold(step, of.result) }))
+		(of.result == "" || strings.EqualFold(of.result, c.Title) || named(c.Event) || slices.ContainsFunc(c.with, named))
+}
+
+// Load is the workload, and which of its VMs unless they lived on.
+func (c *Cost) Load() string {
+	if c.VMs == takenAway {
+		return c.Workload + " on VMs taken away"
+	}
+	return c.Workload
 }
 
 // Label names a number of a cost: "Power cut of node-1, OLTP, recovery".
 func (c *Cost) Label(s *Shift) string {
-	text := c.Title + ", " + c.Workload
-	if c.VMs == takenAway {
-		text += " on VMs that it took away"
-	}
-	return text + ", " + s.Title
+	return c.Title + ", " + c.Load() + ", " + s.Title
 }
 
 // judgedCosts are those of VMs that lived on; of a load without any, those of VMs that the event took away.

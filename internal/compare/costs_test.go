@@ -24,7 +24,7 @@ func cut(r *document.Run, dip, stall, back, lost float64) *document.Run {
 	}
 	s.Within10 = s.Within5
 	s.Latency.During = &result.LatencyDigest{Count: 1e5, P99: result.Number(1e7)}
-	r.Summary.Impacts = []result.Impact{{Event: "nodes.PowerOff", Kind: result.ImpactNodeOff, Subjects: []string{"node-1"}, FromNanos: 60e9,
+	r.Summary.Impacts = []result.Impact{{Event: "nodes.PowerOff 0", Kind: result.ImpactNodeOff, Subjects: []string{"node-1"}, FromNanos: 60e9,
 		Loads: []result.ImpactLoad{{Workload: "OLTP", Group: "OLTP", LivedOn: s}}}}
 	return r
 }
@@ -113,7 +113,7 @@ func TestBoundsOfCosts(t *testing.T) {
 	}{
 		"recovery > 10 s": {open, compare.Failed}, "recovery > 10 min": {open, compare.Undecided}, "recovery < -10 s": {open, compare.Passed},
 		`recovery_10 of "Power cut of node-1" > 500 ms`: {open, compare.Failed}, `recovery of "nodes.PowerOff" in "OLTP" > 1 h`: {open, compare.Undecided},
-		`dip of "NODES.poweroff" > 25%`: {open, compare.Passed}, `dip of "nodes.PowerOn" > 25%`: {open, compare.Undecided},
+		`dip of "NODES.poweroff" > 25%`: {open, compare.Passed}, `dip of "nodes.PowerOn" > 25%`: {open, compare.Undecided}, `dip of "nodes.Power" > 25%`: {open, compare.Undecided},
 		"dip > 5%": {unseen, compare.Passed}, "dip > 2%": {unseen, compare.Undecided}, "stall > 1 s": {unseen, compare.Passed},
 		"stall > 50 ms": {unseen, compare.Undecided}, "lost_operations > 1k": {unseen, compare.Passed}, "lost_operations > 50": {unseen, compare.Undecided},
 		"first_io > 1 s": {unseen, compare.Undecided},

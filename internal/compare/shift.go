@@ -147,14 +147,29 @@ func (s *Shift) ValueText(run int) string {
 		return text
 	case s.estimates:
 		return fmt.Sprintf("%s (%s to %s)", text, s.amount(s.Lows[run]), s.amount(s.Highs[run]))
-	case low == high:
-		return text
-	case math.IsInf(high, 1):
-		return "≥ " + text
-	case low == 0:
-		return "none seen (up to " + s.amount(s.Highs[run]) + ")"
 	}
-	return s.amount(s.Lows[run]) + " to " + s.amount(s.Highs[run])
+	return s.SpanText(run, run+1)
+}
+
+// SpanText prints the mean of some runs, or if a number is only bounded, the bounds of all of them.
+func (s *Shift) SpanText(from, to int) string {
+	mean, exact := result.Number(0), true
+	for run := from; run < to; run++ {
+		mean += s.Values[run] / result.Number(to-from)
+		exact = exact && !s.Bounded(run)
+	}
+	low, high := slices.Min(s.Lows[from:to]), slices.Max(s.Highs[from:to])
+	switch {
+	case math.IsNaN(float64(mean)):
+		return "unknown"
+	case exact:
+		return s.amount(mean)
+	case math.IsInf(float64(high), 1):
+		return "≥ " + s.amount(low)
+	case mean == 0:
+		return "none seen (up to " + s.amount(high) + ")"
+	}
+	return s.amount(low) + " to " + s.amount(high)
 }
 
 // amount prints a number with its unit, unless the title has it.

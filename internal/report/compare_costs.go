@@ -1,19 +1,14 @@
 package report
 
 import (
-	"math"
-	"slices"
-	"strings"
-
 	"github.com/braggdev/bragg/internal/compare"
 	"github.com/braggdev/bragg/internal/report/draw"
-	"github.com/braggdev/bragg/internal/result"
 )
 
 const (
 	costsSingle = "Single runs: chance cannot be distinguished from change. \"none seen (up to …)\": a larger one would have been seen in 95 % of " +
 		"cases; ≥: it lasted until the load ended or the next event began."
-	costsOfSets = "A and B are means over the runs, or the numbers of the runs where one is only a bound. The interval holds the true difference " +
+	costsOfSets = "A and B are means over the runs, or the bounds of all of them where one is only a bound. The interval holds the true difference " +
 		"of the means in 95 % of comparisons, for this number alone; the verdict accounts for the numbers of this table together. " +
 		"\"none seen (up to …)\": a larger one would have been seen in 95 % of cases; ≥: it lasted until the load ended or the next event began."
 	scalingSingle = "In brackets, the 95 % interval of each fit; it does not include run-to-run variance."
@@ -29,13 +24,11 @@ func costsNote(c *compare.Comparison) string {
 
 // costsTable has a row for each number of each event and load.
 func costsTable(c *compare.Comparison) draw.Table {
-	t := draw.Table{Heads: append([]string{"event", "load", "VMs", "cost"}, shiftHeads(c)...), Left: 4, Grouped: true}
+	t := draw.Table{Heads: append([]string{"event", "load", "cost"}, shiftHeads(c)...), Left: 3, Grouped: true}
 	for i := range c.Costs {
 		cost := &c.Costs[i]
-		event, load, vms := cost.Title, cost.Workload, strings.ReplaceAll(cost.VMs, "_", " ")
 		for j := range cost.Figures {
-			t.Add(append([]string{event, load, vms, cost.Figures[j].Title}, shiftCells(c, &cost.Figures[j])...)...)
-			load, vms = "", ""
+			t.Add(append([]string{cost.Title, cost.Load(), cost.Figures[j].Title}, shiftCells(c, &cost.Figures[j])...)...)
 		}
 	}
 	return t
@@ -79,27 +72,8 @@ func shiftCells(c *compare.Comparison, s *compare.Shift) []string {
 	if verdict == "" {
 		verdict = "not compared: " + s.Reason
 	}
-	return []string{setText(s, 0, c.Sets.Base), setText(s, c.Sets.Base, len(c.Runs)), compare.SignedAmount(s.Unit, s.Difference),
+	return []string{s.SpanText(0, c.Sets.Base), s.SpanText(c.Sets.Base, len(c.Runs)), compare.SignedAmount(s.Unit, s.Difference),
 		s.IntervalText(float64(s.Low), float64(s.High)), verdict}
-}
-
-// setText is the mean of a number over runs, or the numbers of the runs if one is only a bound.
-func setText(s *compare.Shift, from, to int) string {
-	mean := 0.0
-	var texts []string
-	for run := from; run < to; run++ {
-		mean += float64(s.Values[run]) / float64(to-from)
-		if s.Bounded(run) {
-			mean = math.NaN()
-		}
-		if text := s.ValueText(run); !slices.Contains(texts, text) {
-			texts = append(texts, text)
-		}
-	}
-	if !math.IsNaN(mean) {
-		return compare.Amount(s.Unit, result.Number(mean))
-	}
-	return strings.Join(texts, ", ")
 }
 
 // printCosts prints what events cost, and the fits of runs that grow.

@@ -29,7 +29,7 @@ func cutRun(number int, depth float64) *document.Run {
 func TestCostsInAllForms(t *testing.T) {
 	page, terminal, decoded := comparisonForms(t, compared(t, cutRun(1, 0.2), cutRun(2, 0.5)))
 	for form, all := range map[string]string{"page": page, "terminal": terminal} {
-		for _, want := range []string{"What each event cost", "Power cut of node-1 OLTP lived on dip 20 % 50 % +30 pp", "back to 5 % ≥ 40.0 s ≥ 40.0 s –",
+		for _, want := range []string{"What each event cost", "Power cut of node-1 OLTP dip 20 % 50 % +30 pp", "back to 5 % ≥ 40.0 s ≥ 40.0 s –",
 			"back to 10 % 30.0 s 30.0 s 0 s", "Single runs: chance cannot be distinguished from change."} {
 			if !strings.Contains(all, want) {
 				t.Errorf("the %s lacks %q: %s", form, want, all)
