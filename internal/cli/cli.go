@@ -32,7 +32,7 @@ var verbs = []struct {
 }{
 	{"Start here:", []func(*console.Process) *cobra.Command{newDemo, newScenarios, newIO, doctor.New}},
 	{"Scenarios:", []func(*console.Process) *cobra.Command{newLint, newPlan, newRun, newSchema}},
-	{"Results:", []func(*console.Process) *cobra.Command{results.NewReport, results.NewCompare, results.NewTrend, results.NewQuery, results.NewRuns, analyze.New}},
+	{"Results:", []func(*console.Process) *cobra.Command{results.NewReport, results.NewCompare, results.NewTrend, results.NewBaseline, results.NewQuery, results.NewRuns, analyze.New}},
 	{"Housekeeping:", []func(*console.Process) *cobra.Command{
 		targets.NewTargets, targets.NewImage, newClean, newResume, newCompletion, newVersion,
 	}},

@@ -126,7 +126,7 @@ func TestBoundsOfCosts(t *testing.T) {
 		!strings.HasSuffix(g.Checks[0].Reason, "a single run does not show how much it varies from run to run.") {
 		t.Errorf("%+v", g)
 	}
-	for _, text := range []string{"recovery > 10%", "dip > 10 s", "stall > 10", "recovery > 1.2.3 s", "lost_operations > 5%", "recoveries > 1 s"} {
+	for _, text := range []string{"recovery > 10%", "dip > 10 s", "stall > 10 k", "recovery > 1.2.3 s", "lost_operations > 5%", "recoveries > 1 s"} {
 		if condition, err := compare.ParseCondition(text); err == nil {
 			t.Errorf("%s: %+v", text, condition)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/scenario/quantity"
 	"github.com/braggdev/bragg/internal/stat"
 	"github.com/braggdev/bragg/internal/textio"
 	"github.com/braggdev/bragg/internal/unit"
@@ -23,7 +24,7 @@ type Condition struct {
 	limit          float64 // relative change; of a cost, the difference in its unit
 }
 
-var conditionText = regexp.MustCompile(`^\s*([\w.]+)(?:\s+of\s+"([^"]+)")?(?:\s+in\s+"([^"]+)")?\s*([<>])\s*([-+]?[\d.]+)\s*([%a-zA-Zµ]*)\s*$`)
+var conditionText = regexp.MustCompile(`^\s*([\w.]+)(?:\s+of\s+"([^"]+)")?(?:\s+in\s+"([^"]+)")?\s*([<>])\s*([-+\d.].*?)\s*$`)
 
 // gateMetrics are the names in conditions, and what they are in results.
 var gateMetrics = map[string]struct{ resultType, metric string }{
@@ -41,38 +42,38 @@ func ParseCondition(text string) (Condition, error) {
 		return refuse("not of the form NUMBER > PERCENT", `for example 'p99 > 10%', 'iops < -5%', 'p99 of "Read Latency" in "after nodes.PowerOff" > 20%'`)
 	}
 	c := Condition{Text: strings.TrimSpace(text), metric: strings.ToLower(m[1]), result: m[2], window: m[3], above: m[4] == ">"}
-	unitName, known := costUnit(c.metric)
-	if _, ofResults := gateMetrics[c.metric]; !ofResults && !known {
+	unitName, ofEvent := costUnit(c.metric)
+	if _, ofResults := gateMetrics[c.metric]; !ofResults && !ofEvent {
 		return refuse("unknown number "+strconv.Quote(m[1]), "numbers are iops, bandwidth, completion, and mean, median, p95, p99, p99.9 of latency; "+
 			"of events "+strings.Join(costNames(), ", "))
 	}
-	limit, err := strconv.ParseFloat(m[5], 64)
-	switch {
-	case err != nil:
-		return refuse("invalid number "+strconv.Quote(m[5]), "for example 10")
-	case known:
-		factor, ok := costUnits[unitName][m[6]]
-		if !ok {
-			return refuse(fmt.Sprintf("no unit %q of %s", m[6], c.metric), "it is a difference in "+costUnitNames[unitName])
+	if ofEvent {
+		units := costUnits[unitName]
+		limit, err := quantity.Parse(m[5], units.of)
+		if err != nil {
+			return refuse(err.Error(), "the difference of a "+c.metric+" is in "+units.example)
 		}
-		c.limit = limit * factor
-	case m[6] != "%":
-		return refuse("not of the form NUMBER > PERCENT", "a change of "+c.metric+" is in per cent of A, for example 10%")
-	case limit <= -100:
-		return refuse("invalid percentage "+strconv.Quote(m[5]), "a change in per cent of A, more than -100")
-	default:
-		c.limit = limit / 100
+		c.limit = limit * units.factor
+		return c, nil
 	}
+	limit, err := quantity.Parse(m[5], quantity.Percent)
+	if err != nil || limit <= -1 {
+		return refuse("invalid percentage "+strconv.Quote(m[5]), "a change of "+c.metric+" in per cent of A, more than -100, for example 10%")
+	}
+	c.limit = limit
 	return c, nil
 }
 
-// costUnits are the units of limits of costs, and what they are in the unit of the cost; costUnitNames names them in messages.
-var (
-	costUnits = map[string]map[string]float64{"ratio": {"%": 0.01, "pp": 0.01}, "operations": {"": 1, "k": 1e3, "M": 1e6, "G": 1e9},
-		"ns": {"us": 1e3, "µs": 1e3, "ms": 1e6, "s": second, "min": 60 * second, "h": 3600 * second}}
-	costUnitNames = map[string]string{"ratio": "percentage points, for example 5%", "operations": "operations, for example 10k",
-		"ns": "time, for example 10 s or 500 ms"}
-)
+// costUnits are the units of limits of costs, by the unit of the cost.
+var costUnits = map[string]struct {
+	of      quantity.Units
+	factor  float64
+	example string
+}{
+	"ratio":      {quantity.Units{"%": 0.01, "pp": 0.01}, 1, "percentage points, for example 5%"},
+	"operations": {quantity.Totals, 1, "operations, for example 10k"},
+	"ns":         {quantity.Spans, second, "time, for example 10 s or 500 ms"},
+}
 
 func costUnit(name string) (unitName string, known bool) {
 	for _, f := range costFigures {

@@ -75,6 +75,10 @@ func (ev *evaluator) checks(r scenario.Result, e *result.Evaluated, s *result.Su
 			list = append(list, costCheck(r, x, s.Impacts))
 			continue
 		}
+		if x.Operator == scenario.NoWorse {
+			list = append(list, pinnedOf(ev).checks(c, x, e, loopsOf(r, e, s.Loads), unsettled)...)
+			continue
+		}
 		switch x.Statistic {
 		case timeToComplete:
 			c.Unit = "s"

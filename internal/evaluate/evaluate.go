@@ -9,7 +9,7 @@
 //	result.go   traffic; latency.go, node.go, query.go, vm.go the other kinds
 //	sheet.go    series and statistics of a result, per window
 //	bounds.go   values that are known only in part, and why
-//	check.go    report metrics and thresholds
+//	check.go    report metrics and thresholds; noworse.go those against a pinned baseline
 //	unproven.go thresholds on numbers that do not hold
 //	impact.go   costs of events
 //	staircase.go  throughput and response time against workers
@@ -24,6 +24,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/braggdev/bragg/internal/audit/rule"
 
@@ -83,6 +84,7 @@ type evaluator struct {
 	warmUps    warmUps
 	shown      []*shown
 	caveats    []string
+	pinned     *pinned // nil until a threshold asks for it
 }
 
 // Run computes everything that reports read: each result of the scenario with its series and statistics, windows, roll-ups per
@@ -293,7 +295,7 @@ func verdict(s *result.Summary, findings []finding.Finding, reason string) (resu
 			switch {
 			case c.Passed:
 			case c.Reason != "":
-				undecided = cmp.Or(undecided, fmt.Sprintf("%q of %q is undecided: %s.", c.Text, r.Name, c.Reason))
+				undecided = cmp.Or(undecided, fmt.Sprintf("%q of %q is undecided: %s.", c.Text, r.Name, strings.TrimSuffix(c.Reason, ".")))
 			default:
 				failed = cmp.Or(failed, fmt.Sprintf("%q of %q was not met.", c.Text, r.Name))
 			}

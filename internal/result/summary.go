@@ -142,6 +142,8 @@ type Check struct {
 	AtLeast bool   `json:"at_least,omitempty"`
 	Passed  bool   `json:"passed"`
 	Reason  string `json:"reason,omitempty"` // why it could not be decided
+	// Change is how Value compares with the pinned baseline, for thresholds against it.
+	Change string `json:"change,omitempty"`
 }
 
 // Window is a named stretch of the run's axis.

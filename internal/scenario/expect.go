@@ -1,11 +1,14 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/braggdev/bragg/internal/scenario/quantity"
 	"github.com/braggdev/bragg/internal/scenario/yamltree"
 )
 
@@ -57,7 +60,7 @@ func (r resultParser) thresholds() {
 		}
 		x, err := ParseThreshold(text.Text, r.Type)
 		if err != nil {
-			r.report(text, "bad-expectation", `for example "p99 < 5 ms" or "mean >= 10k"`, "%s: %v", r.what, err)
+			r.report(text, "bad-expectation", `for example "p99 < 5 ms", "mean >= 10k" or "no worse than baseline"`, "%s: %v", r.what, err)
 			continue
 		}
 		x.Pos, x.WindowPos = r.pos(text), r.pos(at)
@@ -69,7 +72,7 @@ func (r resultParser) thresholds() {
 			r.report(at, "bad-expectation", "name the step: event", "%s: %s is the cost of an event, not of a window", r.what, x.Statistic)
 			continue
 		case !x.OfEvent() && x.Event+x.VMs != "":
-			r.report(at, "bad-expectation", "events cost "+strings.Join(ofEvents, ", "), "%s: an event has no %s", r.what, x.Statistic)
+			r.report(at, "bad-expectation", "events cost "+strings.Join(ofEvents, ", "), "%s: an event has no %s", r.what, cmp.Or(x.Statistic, x.Operator))
 			continue
 		}
 		r.Expect = append(r.Expect, x)
@@ -81,6 +84,9 @@ func (r resultParser) thresholds() {
 // number, also for cv, which is a ratio and may be written in percent.
 func ParseThreshold(text, resultType string) (Threshold, error) {
 	x := Threshold{Text: strings.TrimSpace(text)}
+	if m := noWorse.FindStringSubmatch(x.Text); m != nil {
+		return x.noWorse(m[1], m[2], resultType)
+	}
 	at, op := -1, ""
 	for i := range len(x.Text) {
 		for _, o := range operators {
@@ -114,7 +120,7 @@ func ParseThreshold(text, resultType string) (Threshold, error) {
 	if value == "" {
 		return x, fmt.Errorf("threshold %q: a value is missing after %s", x.Text, op)
 	}
-	v, err := parseQuantity(value, unitsFor(x.Statistic, resultType))
+	v, err := quantity.Parse(value, unitsFor(x.Statistic, resultType))
 	if err != nil {
 		return x, fmt.Errorf("threshold %q: %w", x.Text, err)
 	}
@@ -122,84 +128,65 @@ func ParseThreshold(text, resultType string) (Threshold, error) {
 	return x, nil
 }
 
+// NoWorse is the operator of a threshold against the pinned baseline; Value is the tolerance, a ratio. Without a statistic, it is about
+// those that answer whether the result got worse.
+const (
+	NoWorse          = "no worse than baseline"
+	noWorseTolerance = 0.1
+)
+
+var noWorse = regexp.MustCompile(`^(?:(\S+)\s+)?` + NoWorse + `(?:\s+by\s+(.*))?$`)
+
+// ExpectsBaseline reports whether any threshold is against the pinned baseline.
+func (s *Scenario) ExpectsBaseline() bool {
+	return slices.ContainsFunc(s.Results, func(r Result) bool {
+		return slices.ContainsFunc(r.Expect, func(x Threshold) bool { return x.Operator == NoWorse })
+	})
+}
+
+func (x Threshold) noWorse(name, tolerance, resultType string) (Threshold, error) {
+	known := map[string][]string{"iops": {"mean", "median"}, "bandwidth": {"mean", "median"}, "latency": {"mean", "median", "p95", "p99", "p99.9"}}[resultType]
+	x.Operator, x.Statistic, x.Value = NoWorse, strings.ToLower(name), noWorseTolerance
+	if alias, ok := aliases[x.Statistic]; ok {
+		x.Statistic = alias
+	}
+	switch {
+	case known == nil:
+		return x, fmt.Errorf("threshold %q: only iops, bandwidth and latency can be compared with a baseline", x.Text)
+	case name != "" && !slices.Contains(known, x.Statistic):
+		return x, fmt.Errorf("threshold %q: no statistic %q, %s", x.Text, name, suggest(name, known))
+	case tolerance != "":
+		v, err := quantity.Parse(tolerance, quantity.Percent)
+		if err != nil || v <= 0 || v >= 1 {
+			return x, fmt.Errorf("threshold %q: the tolerance is a percentage between 0 and 100, such as 5 %%", x.Text)
+		}
+		x.Value = v
+	}
+	return x, nil
+}
+
 // OfEvent reports whether the threshold limits the cost of an event.
 func (x *Threshold) OfEvent() bool { return slices.Contains(ofEvents, x.Statistic) }
 
-// units maps units to factors. The empty unit is that of a bare number; without it, a number needs a unit.
-type units map[string]float64
-
-var (
-	countUnits = units{"": 1, "k": 1e3, "M": 1e6, "G": 1e9, "iops": 1, "k iops": 1e3, "M iops": 1e6}
-	ratioUnits = units{"": 1, "%": 0.01}
-	timeUnits  = units{"ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9} // converted to nanoseconds
-	spanUnits  = units{"": 1, "ms": 1e-3, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
-	// Rates of bytes: decimal prefixes are powers of 1000, those with i powers of 1024.
-	byteUnits = units{"": 1, "B/s": 1, "kB/s": 1e3, "KB/s": 1e3, "MB/s": 1e6, "GB/s": 1e9, "TB/s": 1e12,
-		"KiB/s": 1 << 10, "MiB/s": 1 << 20, "GiB/s": 1 << 30, "TiB/s": 1 << 40}
-	boolUnits = units{"": 1}
-)
-
-func unitsFor(statistic, resultType string) units {
+func unitsFor(statistic, resultType string) quantity.Units {
 	switch {
 	case statistic == "cv", statistic == "interval_cv", statistic == "dip":
-		return ratioUnits
+		return quantity.Ratios
 	case statistic == "time_to_complete", statistic == "longest_stall", statistic == "seconds_at_zero",
 		statistic == "stall", statistic == "recovery", statistic == "recovery_10", statistic == "first_io":
-		return spanUnits
+		return quantity.Spans
 	case statistic == "lost_operations":
-		return units{"": 1, "k": 1e3, "M": 1e6, "G": 1e9}
+		return quantity.Totals
 	}
 	switch resultType {
 	case "bandwidth":
-		return byteUnits
+		return quantity.ByteRates
 	case "latency":
-		return timeUnits
+		return quantity.Times
 	case "active":
-		return boolUnits
+		return quantity.Plain
 	}
-	return countUnits
-}
-
-// parseQuantity reads a finite number with one of the units.
-func parseQuantity(text string, u units) (float64, error) {
-	end := len(text) - len(strings.TrimLeft(text, "+-.0123456789"))
-	if rest := text[end:]; len(rest) > 1 && (rest[0] == 'e' || rest[0] == 'E') && strings.Trim(rest[1:2], "+-0123456789") == "" {
-		end += 1 + len(rest[1:]) - len(strings.TrimLeft(rest[1:], "+-0123456789"))
-	}
-	number, unit := text[:end], strings.TrimSpace(text[end:])
-	v, ok := yamltree.AsNumber(yamltree.Node{Text: number})
-	if !ok {
-		return 0, fmt.Errorf("%q does not begin with a number", text)
-	}
-	factor, ok := u[unit]
-	for name, f := range u { // prefixes are case-sensitive only where case distinguishes milli from mega
-		if !ok && strings.EqualFold(name, unit) && name != "M" {
-			factor, ok = f, true
-		}
-	}
-	switch {
-	case !ok && unit == "":
-		return 0, fmt.Errorf("%q needs a unit: %s", text, u.names())
-	case !ok:
-		return 0, fmt.Errorf("%q has the unit %q, and one of %s is wanted", text, unit, u.names())
-	}
-	v *= factor
-	if math.IsInf(v, 0) || math.IsNaN(v) {
-		return 0, fmt.Errorf("%q is too large", text)
-	}
-	return v, nil
-}
-
-// names lists the units in the order of their size.
-func (u units) names() string {
-	var out []string
-	for _, candidate := range []string{"ns", "us", "ms", "s", "min", "h", "d", "%", "k", "M", "G", "B/s", "kB/s", "MB/s", "GB/s", "TB/s",
-		"KiB/s", "MiB/s", "GiB/s", "TiB/s", "iops"} {
-		if _, ok := u[candidate]; ok {
-			out = append(out, candidate)
-		}
-	}
-	return strings.Join(out, ", ")
+	return quantity.Counts
 }
 
 // Holds reports whether a measured value, in the unit of the result, meets the threshold. A missing value never does.

@@ -34,6 +34,9 @@ func TestThresholdsEndInTheUnitOfTheResult(t *testing.T) {
 		{"time_to_complete < 90", "iops", "time_to_complete", "<", 90},
 		{"p95 < -1", "generic", "p95", "<", -1},
 		{"mean < 2.5e-3", "generic", "mean", "<", 2.5e-3},
+		{"no worse than baseline", "iops", "", scenario.NoWorse, 0.1},
+		{" P50 no worse than baseline", "latency", "median", scenario.NoWorse, 0.1},
+		{"p99.9 no worse than baseline by 2.5 %", "latency", "p99.9", scenario.NoWorse, 0.025},
 	} {
 		x, err := scenario.ParseThreshold(c.text, c.resultType)
 		if err != nil {
@@ -53,6 +56,8 @@ func TestThresholdsThatAreRefused(t *testing.T) {
 		{"p99 < 5 MB/s", "latency"}, {"mean > 5 ms", "iops"}, {"p98 < 5 ms", "latency"}, {"p99 = 5 ms", "latency"},
 		{"p99 =< 5 ms", "latency"}, {"p99 < 5 < 6", "iops"}, {"mean > nan", "iops"}, {"mean > 1e999", "iops"}, {"mean > inf", "iops"},
 		{"mean > 10 %", "iops"}, {"maen > 10", "iops"}, {"mean > 0x10", "iops"}, {"time_to_complete < 3 weeks", "iops"},
+		{"no worse than baseline", "errors"}, {"p99 no worse than baseline", "iops"}, {"no worse than baseline by 5", "iops"},
+		{"no worse than baseline by 100 %", "iops"}, {"max no worse than baseline", "latency"}, {"no worse than base", "iops"},
 	} {
 		x, err := scenario.ParseThreshold(c.text, c.resultType)
 		if err == nil {

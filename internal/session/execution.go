@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/agent/pool"
+	"github.com/braggdev/bragg/internal/baseline"
 	"github.com/braggdev/bragg/internal/control"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/executor"
@@ -158,6 +159,9 @@ func (x *execution) openBundle() error {
 	x.record = &recorder{zero: zero, manifest: m, writer: w, secrets: secrets, cache: newCache(), watch: x.options.Watcher}
 	if err = w.WritePlan(secrets.plan(&x.Plan.Plan)); err == nil {
 		err = attachScenario(w, secrets.scenario(x.Scenario))
+	}
+	if err == nil && x.Scenario.ExpectsBaseline() {
+		err = attachBaseline(w, baseline.Of(x.Order.Runs, x.Scenario.Name))
 	}
 	if err == nil {
 		err = x.options.at("session.bundled")

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/braggdev/bragg/internal/baseline"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/result"
@@ -120,6 +121,15 @@ func attachScenario(w *result.Writer, sc *scenario.Scenario) error {
 		}
 	}
 	return nil
+}
+
+// attachBaseline copies the pinned numbers into the bundle, so that it is judged by them whenever it is evaluated.
+func attachBaseline(w *result.Writer, b *baseline.Baseline) error {
+	text, err := json.Marshal(b)
+	if err != nil {
+		return fmt.Errorf("attach baseline: %w", err)
+	}
+	return w.Attach(baseline.Attachment, bytes.NewReader(text))
 }
 
 // attachedScenarioOf reads the scenario that a bundle holds.

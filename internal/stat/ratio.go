@@ -66,6 +66,12 @@ func (r *Ratio) Detectable(level, power float64) float64 {
 	return math.Expm1(shift)
 }
 
+// LogMoments returns the mean and the standard deviation of the logarithms of at least two values.
+func LogMoments(values []float64) (mean, deviation float64) {
+	m, _ := momentsOf(logarithms(values))
+	return m.mean, math.Sqrt(m.variance)
+}
+
 // logarithms of values; NaN of one that is not positive.
 func logarithms(values []float64) []float64 {
 	list := make([]float64, len(values))

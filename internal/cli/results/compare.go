@@ -40,7 +40,7 @@ func NewCompare(p *console.Process) *cobra.Command {
 			"Single runs cannot distinguish change from chance. With --base and --new, compare takes two sets of repeated runs and says\n" +
 			"of each number whether it is different: its ratio with a 95 % interval, how much it varies from run to run, and the smallest\n" +
 			"difference that these runs would have shown. Three runs on each side are a start, five are good; bragg run --repeat makes\n" +
-			"them. A label in a set names all runs that have it.\n\n" +
+			"them. A label in a set names all runs that have it, and --base pinned the baseline of the scenario (bragg baseline).\n\n" +
 			"--fail-on makes the comparison a gate: exit code 1 if a change is certainly beyond the limit, 3 if the runs do not decide\n" +
 			"it, 0 if it is certainly within. Numbers are iops, bandwidth, completion, and mean, median, p95, p99, p99.9 of latency;\n" +
 			"of \"RESULT\" and in \"WINDOW\" narrow them down. Costs of events (dip, stall, first_io, recovery, recovery_10, lost_operations,\n" +
@@ -144,6 +144,16 @@ func (o *Comparing) compare(p *console.Process, args []string) (*compare.Compari
 		base, others, args = args[:1], args[1:], nil
 	}
 	runs := p.RunsDirectory(o.runs)
+	base, err = pinnedRuns(runs, base, func() (string, error) {
+		all, err := readRuns(p, runs, runref.Repetitions(p, runs, others)[:1])
+		if err != nil {
+			return "", err
+		}
+		return all[0].Manifest.Scenario.Name, nil
+	})
+	if err != nil {
+		return nil, err
+	}
 	base, others = runref.Repetitions(p, runs, base), runref.Repetitions(p, runs, others)
 	all, err := readRuns(p, runs, slices.Concat(args, base, others))
 	if err != nil {

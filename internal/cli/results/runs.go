@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/braggdev/bragg/internal/baseline"
 	"github.com/braggdev/bragg/internal/cli/runref"
 	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/diag"
@@ -154,7 +155,7 @@ func newRunsRemove(p *console.Process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rm RUN...",
 		Short: "Remove runs and their data",
-		Long: "Rm deletes the folders of runs. It refuses active runs, and crashed runs before bragg clean: their journals\n" +
+		Long: "Rm deletes the folders of runs. It refuses active runs, runs of a pinned baseline, and crashed runs before bragg clean: their journals\n" +
 			"are needed to find what they left on the target.\n\n" + runref.Help,
 		Example: "  bragg runs rm 20250301-1512-k3f9\n  bragg runs rm last",
 		Args:    console.Between(1, -1),
@@ -203,6 +204,16 @@ func removeRun(p *console.Process, runs, word string) (string, error) {
 		}
 	}
 	id := filepath.Base(dir)
+	pins, err := baseline.Read(runs)
+	if err != nil {
+		return "", err
+	}
+	if scenario := pins.Of(id); scenario != "" {
+		return "", &diag.Error{
+			Code: "pinned-run", Message: "run " + id + " is the baseline of scenario " + scenario, Exit: diag.ExitRefused,
+			Hint: "pin another, or unpin it: " + runref.CommandIn(p, runs, "baseline", "unset", scenario),
+		}
+	}
 	b, err := result.Open(dir)
 	if err == nil {
 		state, live := b.State(), b.Live()

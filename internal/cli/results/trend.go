@@ -101,7 +101,11 @@ func (t *trend) run(p *console.Process, name string) error {
 // judge compares the runs since the last change with the baseline.
 func (t *trend) judge(p *console.Process, found *compare.Trend, all []*document.Run, dirs []string) (*compare.Comparison, error) {
 	runs := p.RunsDirectory(t.runs)
-	base := runref.Repetitions(p, runs, t.baseline)
+	base, err := pinnedRuns(runs, t.baseline, func() (string, error) { return found.Scenario, nil })
+	if err != nil {
+		return nil, err
+	}
+	base = runref.Repetitions(p, runs, base)
 	for i, word := range base {
 		dir, err := runref.Find(p, runs, word)
 		if err != nil {

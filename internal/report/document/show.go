@@ -35,10 +35,15 @@ func CheckText(c result.Check) string {
 
 // MeasuredText is the value that a threshold was compared with.
 func MeasuredText(c result.Check) string {
+	text := "measured "
 	if c.AtLeast {
-		return "measured at least " + draw.Quantity(float64(c.Value), c.Unit)
+		text += "at least "
 	}
-	return "measured " + draw.Quantity(float64(c.Value), c.Unit)
+	text += draw.Quantity(float64(c.Value), c.Unit)
+	if c.Change != "" {
+		text += ", " + c.Change
+	}
+	return text
 }
 
 func DisplayName(d *Document) string {
