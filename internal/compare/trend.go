@@ -23,15 +23,27 @@ const TrendFormat = 1
 
 // Trend is one number of all comparable runs of a scenario over time.
 type Trend struct {
-	Format   int      `json:"trend_format"`
-	Headline string   `json:"headline"`
-	Scenario string   `json:"scenario"`
-	Number   string   `json:"number"`
-	Unit     string   `json:"unit"`
-	Points   []Point  `json:"runs"`   // the oldest first
-	Levels   []Level  `json:"levels"` // between changes, in order
-	LeftOut  []string `json:"left_out"`
-	Gate     *Gate    `json:"gate"` // the runs since the last change against a baseline; null without one
+	Format   int    `json:"trend_format"`
+	Headline string `json:"headline"`
+	Scenario string `json:"scenario"`
+	Number   string `json:"number"`
+	Unit     string `json:"unit"`
+	// Rehearsal: all runs are scaled down.
+	Rehearsal bool     `json:"rehearsal"`
+	Points    []Point  `json:"runs"`   // the oldest first
+	Levels    []Level  `json:"levels"` // between changes, in order
+	LeftOut   []string `json:"left_out"`
+	Gate      *Gate    `json:"gate"` // the runs since the last change against a baseline; null without one
+	// Baseline is the level of the pinned runs; null if none of them is among the runs.
+	Baseline *TrendBaseline `json:"baseline"`
+}
+
+// TrendBaseline is the level of the pinned runs, and the band in which a further one is with 95 %; null for fewer than three.
+type TrendBaseline struct {
+	Runs []string      `json:"runs"`
+	Mean result.Number `json:"mean"`
+	Low  result.Number `json:"low"`
+	High result.Number `json:"high"`
 }
 
 // Point is the number of one run.
@@ -42,6 +54,7 @@ type Point struct {
 	Value   result.Number `json:"value"`
 	Level   int           `json:"level"`   // index of Levels
 	Outside bool          `json:"outside"` // of the band of its level
+	Pinned  bool          `json:"pinned"`  // a run of the baseline
 }
 
 // Level is a stretch of runs without a change.
@@ -58,7 +71,8 @@ type Level struct {
 
 // OfHistory returns the trend of a number over runs, the oldest first; text selects it as in a condition without a limit ("p99", `p99 of
 // "Read Latency"`), and is empty for the first number that a comparison judges. Runs that cannot be compared with the newest are left out.
-func OfHistory(runs []*document.Run, text string) (*Trend, error) {
+// Pinned are the ids of those of the baseline.
+func OfHistory(runs []*document.Run, text string, pinned []string) (*Trend, error) {
 	var of Condition
 	if text != "" {
 		var err error
@@ -89,12 +103,33 @@ func OfHistory(runs []*document.Run, text string) (*Trend, error) {
 	if len(chosen) > 1 && text != "" {
 		t.LeftOut = append(t.LeftOut, fmt.Sprintf("%d results have this number; this is the first. Name one: %s of %q.", len(chosen), of.metric, n.Title))
 	}
+	t.Rehearsal = documents[0].Rehearsal != nil
 	t.Scenario, t.Number, t.Unit = documents[0].Scenario.Name, n.Label()+n.when(), n.Unit
 	if t.fill(n, documents); len(t.Levels) == 0 {
 		return nil, &diag.Error{Code: "no-number", Exit: diag.ExitUsage, Message: fmt.Sprintf("%s is 0 in all runs", t.Number), Hint: "choose another with --number"}
 	}
+	t.pin(pinned)
 	t.Headline = t.headline()
 	return t, nil
+}
+
+// pin sets the baseline from the runs that are pinned.
+func (t *Trend) pin(pinned []string) {
+	var values []float64
+	b := &TrendBaseline{}
+	for i := range t.Points {
+		if p := &t.Points[i]; slices.Contains(pinned, p.Run) {
+			p.Pinned, b.Runs, values = true, append(b.Runs, p.Run), append(values, float64(p.Value))
+		}
+	}
+	if missing := len(pinned) - len(values); missing > 0 {
+		t.LeftOut = append(t.LeftOut, fmt.Sprintf("%s of the pinned baseline cannot be compared with the newest run.", textio.Plural(missing, "run")))
+	}
+	if len(values) > 0 {
+		mean, low, high := stat.Band(values)
+		b.Mean, b.Low, b.High = result.Number(mean), result.Number(low), result.Number(high)
+		t.Baseline = b
+	}
 }
 
 // comparable drops runs that cannot be compared with the newest, and counts them by reason.

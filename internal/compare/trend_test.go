@@ -25,14 +25,14 @@ func TestTrendErrorRates(t *testing.T) {
 	s := newSource(seed, 0.02)
 	stable, found := 0, 0
 	for range histories {
-		trend, err := compare.OfHistory(s.runs(15, 1), "")
+		trend, err := compare.OfHistory(s.runs(15, 1), "", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if len(trend.Levels) > 1 {
 			stable++
 		}
-		trend, err = compare.OfHistory(append(s.runs(12, 1), s.runs(4, 0.9)...), "iops")
+		trend, err = compare.OfHistory(append(s.runs(12, 1), s.runs(4, 0.9)...), "iops", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,7 +55,7 @@ func TestTrendNamesWhatChanged(t *testing.T) {
 	for _, r := range runs[8:] {
 		r.Manifest.Versions = map[string]string{"kernel": "7.1"}
 	}
-	trend, err := compare.OfHistory(runs, "")
+	trend, err := compare.OfHistory(runs, "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func TestTrendLeavesOut(t *testing.T) {
 	runs[2].Manifest.Scenario.Hash = "two"
 	runs[3].Manifest.Rehearsal = &result.Rehearsal{TimeFactor: 0.5}
 	runs[4].Summary.Results[0].Stats[0].Mean = 0
-	trend, err := compare.OfHistory(runs, "iops")
+	trend, err := compare.OfHistory(runs, "iops", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,11 +85,11 @@ func TestTrendLeavesOut(t *testing.T) {
 		t.Errorf("%s\n%q", trend.Headline, trend.LeftOut)
 	}
 	for _, text := range []string{"bandwidth", "p98", `p99 of "nothing"`} {
-		if _, err := compare.OfHistory(runs, text); err == nil {
+		if _, err := compare.OfHistory(runs, text, nil); err == nil {
 			t.Errorf("%s: accepted", text)
 		}
 	}
-	if _, err := compare.OfHistory(nil, ""); err == nil {
+	if _, err := compare.OfHistory(nil, "", nil); err == nil {
 		t.Error("no runs: accepted")
 	}
 }

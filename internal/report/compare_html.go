@@ -38,6 +38,14 @@ type gateLine struct{ Class, Text string }
 
 var gateClasses = map[compare.Outcome]string{compare.Passed: "info", compare.Failed: "fail", compare.Undecided: "unknown"}
 
+// gateLines are the checks of a gate; none without one.
+func gateLines(g *compare.Gate) (list []gateLine) {
+	for i := 0; g != nil && i < len(g.Checks); i++ {
+		list = append(list, gateLine{gateClasses[g.Checks[i].Outcome], gateText(&g.Checks[i])})
+	}
+	return list
+}
+
 // comparedFigure is one result in all runs, as the page shows it.
 type comparedFigure struct {
 	ID        string
@@ -87,11 +95,7 @@ func viewOf(c *compare.Comparison) (*comparisonView, error) {
 		v.Sets, v.Counts, v.Note = setsTable(c.Sets), countsTable(c), setsNote
 		heading = setsTitle(c) + " of " + c.Runs[0].Title
 	}
-	if c.Gate != nil {
-		for i := range c.Gate.Checks {
-			v.Gate = append(v.Gate, gateLine{gateClasses[c.Gate.Checks[i].Outcome], gateText(&c.Gate.Checks[i])})
-		}
-	}
+	v.Gate = gateLines(c.Gate)
 	data := page.PageData{Marks: comparisonMarks(c)}
 	for i := range c.Runs {
 		v.Colors = append(v.Colors, colorOf(c, i))

@@ -3,10 +3,12 @@ package results
 import (
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
 
+	"github.com/braggdev/bragg/internal/baseline"
 	"github.com/braggdev/bragg/internal/cli/runref"
 	"github.com/braggdev/bragg/internal/compare"
 	"github.com/braggdev/bragg/internal/console"
@@ -25,6 +27,7 @@ const (
 // trend are the settings of the command.
 type trend struct {
 	runs, number string
+	html         string // file
 	last         int
 	asJSON       bool
 	baseline     []string
@@ -38,19 +41,22 @@ func NewTrend(p *console.Process) *cobra.Command {
 		Use:   "trend SCENARIO",
 		Short: "Show one number of all runs of a scenario over time",
 		Long: "Trend draws one number of all comparable runs of a scenario, with the band in which the next run is expected, and marks\n" +
-			"the first run of each change of level. Comparable are completed runs with the text and variables of the newest one.\n\n" +
-			"With --baseline and --fail-on, the runs since the last change are compared with the runs of the baseline: exit code 1 if a\n" +
-			"change is certainly beyond the limit, 3 if the runs do not decide it (see bragg compare).",
+			"the first run of each change of level. Comparable are completed runs with the text and variables of the newest one. The level\n" +
+			"of a pinned baseline (bragg baseline) is a line.\n\n" +
+			"With --baseline and --fail-on, the runs since the last change are compared with the runs of the baseline, for example those that\n" +
+			"are pinned: exit code 1 if a change is certainly beyond the limit, 3 if the runs do not decide it (see bragg compare).",
 		Example: "  bragg trend oltp\n" +
-			"  bragg trend oltp --number 'p99 of \"OLTP Latency\"' --last 30\n" +
-			"  bragg trend oltp --baseline release-1 --fail-on 'p99 > 10%'",
+			"  bragg trend oltp --number 'p99 of \"OLTP Latency\"' --last 30 --html trend.html\n" +
+			"  bragg trend oltp --baseline release-1 --fail-on 'p99 > 10%'\n" +
+			"  bragg trend oltp --baseline pinned --fail-on 'iops < -5%'",
 		Args: console.Between(1, 1),
 		RunE: func(_ *cobra.Command, args []string) error { return t.run(p, args[0]) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&t.number, "number", "", "`NUMBER`: iops, bandwidth, completion, or a statistic of latency such as p99 (default: the first result)")
 	flags.IntVar(&t.last, "last", trendRunsDefault, "maximum `NUMBER` of runs, the newest")
-	flags.StringSliceVar(&t.baseline, "baseline", nil, "`RUN,RUN,...` or a label: the runs that --fail-on compares with")
+	flags.StringSliceVar(&t.baseline, "baseline", nil, "`RUN,RUN,...`, a label or pinned: the runs that --fail-on compares with")
+	flags.StringVar(&t.html, "html", "", "also write the trend as a self-contained page to `FILE`")
 	t.gate.GateFlags(flags)
 	console.JSONFlag(flags, &t.asJSON)
 	p.RunsFlag(flags, &t.runs)
@@ -69,7 +75,12 @@ func (t *trend) run(p *console.Process, name string) error {
 	if err := t.gate.Check(); err != nil {
 		return err
 	}
-	dirs, err := t.find(p.RunsDirectory(t.runs), name)
+	pins, err := baseline.Read(p.RunsDirectory(t.runs))
+	if err != nil {
+		return err
+	}
+	pin := pins.Baselines[name]
+	dirs, err := t.find(p.RunsDirectory(t.runs), name, pin.Names())
 	if err != nil {
 		return err
 	}
@@ -77,7 +88,7 @@ func (t *trend) run(p *console.Process, name string) error {
 	if err != nil {
 		return err
 	}
-	found, err := compare.OfHistory(all, t.number)
+	found, err := compare.OfHistory(all, t.number, pin.Names())
 	if err != nil {
 		return err
 	}
@@ -92,8 +103,16 @@ func (t *trend) run(p *console.Process, name string) error {
 	if t.asJSON {
 		write = found.JSON
 	}
-	if err := write(p.Stdout); err != nil || c == nil {
+	if err := write(p.Stdout); err != nil {
 		return err
+	}
+	if t.html != "" {
+		if err := saveFile(p.Path(t.html), func(w io.Writer) error { return report.TrendHTML(w, found) }); err != nil {
+			return err
+		}
+	}
+	if c == nil {
+		return nil
 	}
 	return t.gate.outcome(p, c)
 }
@@ -128,8 +147,8 @@ func (t *trend) judge(p *console.Process, found *compare.Trend, all []*document.
 	return t.gate.compare(p, nil)
 }
 
-// find returns the folders of the newest sealed runs of a scenario, the oldest first.
-func (t *trend) find(runs, name string) ([]string, error) {
+// find returns the folders of the newest sealed runs of a scenario and of the pinned ones, the oldest first.
+func (t *trend) find(runs, name string, pinned []string) ([]string, error) {
 	listed, err := result.List(runs)
 	if err != nil {
 		return nil, err
@@ -139,7 +158,7 @@ func (t *trend) find(runs, name string) ([]string, error) {
 		if l.Seal == nil {
 			continue
 		}
-		if l.Manifest.Scenario.Name == name && len(dirs) < t.last {
+		if l.Manifest.Scenario.Name == name && (len(dirs) < t.last || slices.Contains(pinned, filepath.Base(l.Dir))) {
 			dirs = append(dirs, l.Dir)
 		}
 		if !slices.Contains(names, l.Manifest.Scenario.Name) {

@@ -30,6 +30,8 @@ type Chart struct {
 	Spread   bool        `json:"spread,omitempty"`  // the lines are many VMs: lowest, median and highest are drawn first
 	Log      bool        `json:"log,omitempty"`     // a logarithmic axis at first
 	Against  string      `json:"against,omitempty"` // the axis is a number of these, and not time
+	Names    []string    `json:"names,omitempty"`   // of the numbers from 1 on that axis
+	Near     bool        `json:"near,omitempty"`    // the vertical axis begins near the values, and not at zero
 	Lanes    bool        `json:"lanes,omitempty"`   // each line is one VM that completes I/O (1) or none (0)
 	Tables   []chartAxis `json:"tables"`
 }

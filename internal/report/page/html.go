@@ -38,6 +38,7 @@ type Shell struct {
 	Title      string
 	Rehearsal  bool
 	Comparison bool // not the report of one run
+	Trend      bool // nor this
 	Policy     string
 	Styles     []template.CSS
 	Scripts    []template.JS

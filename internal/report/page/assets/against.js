@@ -1,8 +1,11 @@
-// Charts whose axis is not time: throughput and response time against workers.
+// Charts whose axis is not time: throughput and response time against workers, one number of run after run.
 'use strict';
 
 // place is a position on the axis of a chart.
-bragg.place = function (chart, x) { return chart.against ? `${Math.round(x * 10) / 10} ${chart.against}` : bragg.moment(x); };
+bragg.place = function (chart, x) {
+  if (chart.names) return chart.names[Math.min(Math.max(Math.round(x), 1), chart.names.length) - 1];
+  return chart.against ? `${Math.round(x * 10) / 10} ${chart.against}` : bragg.moment(x);
+};
 
 // againstOptions turns the options of a chart over time into those of one against something else: no events, no common cursor and
 // zoom, and points without a line where they are single measurements.

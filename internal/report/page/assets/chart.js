@@ -89,11 +89,12 @@ bragg.bandsOf = function (lines) {
 // fewPoints: a line through a handful of points shows them.
 bragg.fewPoints = function (chart) { return chart.tables.every(t => t.x.length <= 40) && !!chart.tables.length; };
 
-// range starts at zero, because a chart that does not shows small differences as large ones.
+// range starts at zero, because a chart that does not shows small differences as large ones. A chart that says so is near its values.
 bragg.range = function (chart, min, max, log) {
   if (min === null || max === null) return log ? [1, 10] : [0, 1];
   if (log) return uPlot.rangeLog(Math.max(min, Number.MIN_VALUE), Math.max(max, min), 10, false);
   if (chart.expected !== undefined && chart.expected !== null) { min = Math.min(min, chart.expected); max = Math.max(max, chart.expected); }
+  if (chart.near) { const pad = (max - min) * 0.1 || Math.abs(max) * 0.1 || 1; return [Math.max(min - pad, 0), max + pad]; }
   const pad = (Math.max(max, 0) - Math.min(min, 0)) * 0.06 || 1;
   return [min < 0 ? min - pad : 0, max > 0 ? max + pad : pad];
 };
