@@ -12,7 +12,6 @@
 //	check.go    report metrics and thresholds; noworse.go those against a pinned baseline
 //	unproven.go thresholds on numbers that do not hold
 //	impact.go   costs of events
-//	staircase.go  throughput and response time against workers
 //	gauge.go    gauges of loads; engines.go the engines that drove them
 //	samples.go  readings of nodes and VMs as samples, for recorders too
 //
@@ -31,6 +30,7 @@ import (
 	"github.com/braggdev/bragg/internal/analysis"
 	"github.com/braggdev/bragg/internal/audit"
 	"github.com/braggdev/bragg/internal/audit/digest"
+	"github.com/braggdev/bragg/internal/evaluate/staircase"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/impact"
 	"github.com/braggdev/bragg/internal/interval"
@@ -80,7 +80,7 @@ type evaluator struct {
 	vms       vmRecord
 	gauges    gaugeRecord // of the run phase
 	// staircases are the loads that the run starts on more and more VMs.
-	staircases []*staircase
+	staircases []*staircase.Staircase
 	warmUps    warmUps
 	shown      []*shown
 	caveats    []string
@@ -104,7 +104,7 @@ func Run(ctx context.Context, in Input) (result.Summary, error) {
 		s.Durations.Recoveries = ev.recover.List(impact.Back(s.Impacts))
 	}
 	s.Impacts = complete(s.Impacts, &ev.manifest)
-	s.Scaling = scalingOf(ev)
+	s.Scaling = staircase.Scaling(ev.staircases, ev.timeline, ev.plan, ev.manifest.Engines)
 	s.Impacts = withoutSteps(s.Impacts, s.Scaling)
 	ev.setEngines(s.Loads)
 	for i := range s.Loads {
@@ -209,7 +209,7 @@ func (ev *evaluator) recordedUntil(ctx context.Context) (int64, error) {
 
 // prepare sets up the collectors for the pass over intervals.
 func (ev *evaluator) prepare() {
-	ev.staircases = newStaircases(ev.timeline, ev.plan, ev.manifest.Engines)
+	ev.staircases = staircase.Find(ev.timeline, ev.plan, ev.manifest.Engines)
 	ev.grid = ev.newGrid(ev.phase, analysis.Extent{ev.phase})
 	for _, r := range ev.in.Scenario.Results {
 		ev.shown = append(ev.shown, ev.newShown(r))

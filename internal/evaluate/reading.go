@@ -28,7 +28,7 @@ func addMerged(ev *evaluator, iv *interval.Interval) {
 	ev.loads.Add(iv)
 	ev.impacts.AddLatency(iv)
 	for _, c := range ev.staircases {
-		c.add(iv)
+		c.Add(iv)
 	}
 	for _, r := range ev.shown {
 		r.add(iv)
@@ -54,9 +54,7 @@ func batches(ctx context.Context, ev *evaluator, cuts rollup.Cuts) iter.Seq2[*ro
 func cutsOf(ev *evaluator) rollup.Cuts {
 	at := ev.impacts.Borders()
 	for _, c := range ev.staircases {
-		for _, s := range c.stairs {
-			at = append(at, s.fromNanos, s.toNanos)
-		}
+		at = append(at, c.Borders()...)
 	}
 	var cells []rollup.Division
 	for _, r := range ev.shown {

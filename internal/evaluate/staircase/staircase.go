@@ -1,4 +1,8 @@
-package evaluate
+// Package staircase recognizes runs that start the same closed loop on more and more VMs, and measures throughput and response time
+// against their number. The fit is that of package scaling.
+//
+//	timeline, plan ──Find──▶ Staircase ── Add(interval) … ──▶ Scaling
+package staircase
 
 import (
 	"cmp"
@@ -31,8 +35,8 @@ const (
 	edgeNanos = 25e6
 )
 
-// staircase collects the steps of one load that a run starts on more and more VMs.
-type staircase struct {
+// Staircase collects the steps of one load that a run starts on more and more VMs.
+type Staircase struct {
 	kind   string
 	loads  map[analysis.Start]bool
 	stairs []*stair // in the order of time
@@ -56,8 +60,8 @@ type stream struct {
 	nanos      int64
 }
 
-// newStaircases finds, for each kind of closed loop, the stretches in which no other load runs.
-func newStaircases(t *analysis.Timeline, p *plan.Plan, engines map[string]interval.Engine) []*staircase {
+// Find finds, for each kind of closed loop, the stretches in which no other load runs.
+func Find(t *analysis.Timeline, p *plan.Plan, engines map[string]interval.Engine) []*Staircase {
 	phase, ok := t.Phase("run")
 	if !ok {
 		return nil
@@ -74,15 +78,15 @@ func newStaircases(t *analysis.Timeline, p *plan.Plan, engines map[string]interv
 	}
 	slices.Sort(borders)
 	borders = slices.Compact(borders)
-	byKind := map[string]*staircase{}
-	var list []*staircase
+	byKind := map[string]*Staircase{}
+	var list []*Staircase
 	for _, s := range starts {
 		kind := loadKind(p, s.Workload)
 		if kind == "" || engines[s.Workload].Loop != interval.LoopClosed {
 			continue
 		}
 		if byKind[kind] == nil {
-			byKind[kind] = &staircase{kind: kind, loads: map[analysis.Start]bool{}}
+			byKind[kind] = &Staircase{kind: kind, loads: map[analysis.Start]bool{}}
 			list = append(list, byKind[kind])
 		}
 		byKind[kind].loads[analysis.Start{Workload: s.Workload, Instance: s.Instance}] = true
@@ -97,7 +101,7 @@ func newStaircases(t *analysis.Timeline, p *plan.Plan, engines map[string]interv
 			c.stairs = append(c.stairs, &stair{fromNanos: from, toNanos: to, streams: map[streamKey]*stream{}})
 		}
 	}
-	return slices.DeleteFunc(list, func(c *staircase) bool { return len(c.stairs) < stairsMin })
+	return slices.DeleteFunc(list, func(c *Staircase) bool { return len(c.stairs) < stairsMin })
 }
 
 // loadKind describes a workload so that two with the same description load the platform alike; "" if the plan does not know it.
@@ -111,12 +115,12 @@ func loadKind(p *plan.Plan, workload string) string {
 }
 
 // onlyKind returns the staircase to which all loads between two times belong, nil if there is none.
-func onlyKind(list []*staircase, starts []analysis.LoadStart, from, to int64) (only *staircase) {
+func onlyKind(list []*Staircase, starts []analysis.LoadStart, from, to int64) (only *Staircase) {
 	for _, s := range starts {
 		if s.FromNanos >= to || s.ToNanos <= from {
 			continue
 		}
-		at := slices.IndexFunc(list, func(c *staircase) bool { return c.loads[analysis.Start{Workload: s.Workload, Instance: s.Instance}] })
+		at := slices.IndexFunc(list, func(c *Staircase) bool { return c.loads[analysis.Start{Workload: s.Workload, Instance: s.Instance}] })
 		if at < 0 || only != nil && only != list[at] {
 			return nil
 		}
@@ -125,8 +129,16 @@ func onlyKind(list []*staircase, starts []analysis.LoadStart, from, to int64) (o
 	return only
 }
 
-// add takes an interval that is within one step.
-func (c *staircase) add(iv *interval.Interval) {
+// Borders are the times at which Add distinguishes intervals.
+func (c *Staircase) Borders() (list []int64) {
+	for _, s := range c.stairs {
+		list = append(list, s.fromNanos, s.toNanos)
+	}
+	return list
+}
+
+// Add takes an interval that is within one step.
+func (c *Staircase) Add(iv *interval.Interval) {
 	load := analysis.Start{Workload: iv.Workload, Instance: iv.Instance}
 	if iv.Prefill || !c.loads[load] {
 		return
@@ -136,7 +148,7 @@ func (c *staircase) add(iv *interval.Interval) {
 		return
 	}
 	s := c.stairs[at]
-	if iv.StartNanos < s.fromNanos-edgeNanos || iv.EndNanos() > s.toNanos+borderNanos {
+	if iv.StartNanos < s.fromNanos-edgeNanos || iv.EndNanos() > s.toNanos+edgeNanos {
 		return
 	}
 	key := streamKey{load, iv.VM}
@@ -169,11 +181,11 @@ func (s *stair) step() (result.ScalingStep, bool) {
 	return out, out.Workers > 0
 }
 
-// scalingOf analyzes the staircase with the most steps; nil if the run has none.
-func scalingOf(ev *evaluator) *result.Scaling {
+// Scaling analyzes the staircase with the most steps; nil if there is none.
+func Scaling(list []*Staircase, t *analysis.Timeline, p *plan.Plan, engines map[string]interval.Engine) *result.Scaling {
 	var best *result.Scaling
 	different := stairsMin - 1
-	for _, c := range ev.staircases {
+	for _, c := range list {
 		one := &result.Scaling{Notes: []string{}}
 		numbers := map[int]bool{}
 		for _, s := range c.stairs {
@@ -185,7 +197,7 @@ func scalingOf(ev *evaluator) *result.Scaling {
 		if len(numbers) <= different {
 			continue
 		}
-		for _, s := range ev.timeline.Starts {
+		for _, s := range t.Starts {
 			if c.loads[analysis.Start{Workload: s.Workload, Instance: s.Instance}] && !slices.Contains(one.Workloads, s.Workload) {
 				one.Workloads = append(one.Workloads, s.Workload)
 			}
@@ -193,23 +205,12 @@ func scalingOf(ev *evaluator) *result.Scaling {
 		best, different = one, len(numbers)
 	}
 	if best != nil {
-		w, _ := ev.plan.Workload(best.Workloads[0])
+		w, _ := p.Workload(best.Workloads[0])
 		best.Worker = "one VM that runs " + w.ConfigFile
-		best.Unit = ev.manifest.Engines[best.Workloads[0]].RateUnit()
+		best.Unit = engines[best.Workloads[0]].RateUnit()
 		fitScaling(best)
 	}
 	return best
-}
-
-// withoutSteps leaves out loads that are steps of a staircase: they are not neighbours of each other, and their effect is that of
-// more workers.
-func withoutSteps(impacts []result.Impact, s *result.Scaling) []result.Impact {
-	if s == nil {
-		return impacts
-	}
-	return slices.DeleteFunc(impacts, func(i result.Impact) bool {
-		return i.Kind == result.ImpactNeighbour && slices.Contains(s.Workloads, i.Subjects[0])
-	})
 }
 
 // fitScaling fits the steps.
