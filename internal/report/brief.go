@@ -31,7 +31,9 @@ func Brief(w io.Writer, run *document.Run, width int, color bool) error {
 		width = draw.WidthDefault
 	}
 	p := &textPage{width: max(width, draw.WidthMin), Style: draw.Style{Color: color}}
-	p.brief(page.Readable(document.Build(run)))
+	d := page.Readable(document.Build(run))
+	shortNames(d)
+	p.brief(d)
 	if _, err := w.Write(p.out.Bytes()); err != nil {
 		return fmt.Errorf("write report %q: %w", run.Manifest.Run, err)
 	}

@@ -97,3 +97,23 @@ func TestEventsOnce(t *testing.T) {
 		t.Errorf("an event is not listed:\n%s", text)
 	}
 }
+
+// TestBriefClipsNames: a name of 300 characters does not push the answers off the first screen.
+func TestBriefClipsNames(t *testing.T) {
+	run := manyFindings()
+	long := strings.Repeat("n", 300)
+	run.Manifest.Scenario.DisplayName = long
+	for i := range run.Summary.Results {
+		run.Summary.Results[i].Title = long + run.Summary.Results[i].Title
+	}
+	var out strings.Builder
+	if err := report.Brief(&out, run, 100, false); err != nil {
+		t.Fatal(err)
+	}
+	if text := strings.Join(strings.Fields(out.String()), ""); strings.Contains(text, strings.Repeat("n", briefNameMax+1)) ||
+		!strings.Contains(text, strings.Repeat("n", briefNameMax-1)+"…") {
+		t.Errorf("names are not clipped:\n%s", out.String())
+	}
+}
+
+const briefNameMax = 60

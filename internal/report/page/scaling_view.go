@@ -34,7 +34,7 @@ func newScalingFigures(d *document.Document) (figures []figureView, charts []Cha
 	if s.Fit != nil {
 		fit := "fit"
 		if !s.Answered {
-			fit = "fit, not an answer"
+			fit = "fit (refused: do not use it)"
 		}
 		for i, line := range []struct {
 			name, band string
