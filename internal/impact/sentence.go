@@ -167,7 +167,7 @@ func takenAway(i *result.Impact, l *result.ImpactLoad, name string) string {
 	return text + lostText(s)
 }
 
-// latencyFactor is by how much a p99 must change to be worth a word if the variation of the baseline is unknown, latencyMin from how
+// latencyFactor is by how much a p99 must rise to be worth a word if the variation of the baseline is unknown, latencyMin from how
 // many operations on.
 const (
 	latencyFactor = 2
@@ -179,7 +179,7 @@ func latencyText(l *result.ImpactLatency) string {
 	if l.Before == nil || l.During == nil || l.Before.Count < latencyMin || l.During.Count < latencyMin {
 		return ""
 	}
-	low, high := l.Before.P99/latencyFactor, l.Before.P99*latencyFactor
+	low, high := result.Number(math.Inf(-1)), l.Before.P99*latencyFactor
 	own := ""
 	if r := l.Before.Range; r != nil {
 		low, high = min(r[0], l.Before.P99)/worstFactor, max(r[1], l.Before.P99)*worstFactor

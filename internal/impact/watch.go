@@ -94,20 +94,21 @@ func (x *exposure) eighthOf(iv *interval.Interval) *analysis.Times {
 func rangeOf(parts *[8]analysis.Times, kind string) *[2]result.Number {
 	var all []float64
 	for i := range parts {
-		if parts[i].Empty() {
-			return nil
+		if s := parts[i].Statistics(kind); s.Count >= eighthMin && !s.AtLeast.Has("p99") {
+			all = append(all, float64(s.P99))
 		}
-		s := parts[i].Statistics(kind)
-		if s.Count < eighthMin || s.AtLeast.Has("p99") {
-			return nil
-		}
-		all = append(all, float64(s.P99))
+	}
+	if len(all) < eighthsMin {
+		return nil
 	}
 	return &[2]result.Number{result.Number(slices.Min(all)), result.Number(slices.Max(all))}
 }
 
 // eighthMin is how many operations an eighth of a baseline needs for a p99: five lie beyond it.
 const eighthMin = 500
+
+// eighthsMin is how many eighths are enough: intervals across the begin of a baseline are in none.
+const eighthsMin = 5
 
 func (c *counts) add(iv *interval.Interval) {
 	c.nanos += iv.LengthNanos

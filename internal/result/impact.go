@@ -157,6 +157,6 @@ type LatencyDigest struct {
 	Max     Number `json:"max"`
 	AtLeast Bounds `json:"at_least"`
 	// Range is the lowest and the highest p99 of eighths of a baseline: its own variation. Null for single VMs, for other stretches, and
-	// where an eighth has too few operations.
+	// where fewer than five eighths have enough operations.
 	Range *[2]Number `json:"p99_range,omitempty"`
 }
