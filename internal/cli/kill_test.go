@@ -118,7 +118,7 @@ func expectedFile(name string) bool {
 	}
 	first, _, _ := strings.Cut(inRun, "/")
 	return slices.Contains([]string{
-		"manifest.json", "plan.json", "events.ndjson", "intervals.ndjson.zst", "samples.ndjson.zst", "summary.json",
+		"manifest.json", "plan.json", "events.ndjson", "intervals.ndjson.zst", "rollups.ndjson.zst", "samples.ndjson.zst", "summary.json",
 		"seal.json", "attachments", "metrics", "report.html",
 	}, first)
 }

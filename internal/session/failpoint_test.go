@@ -380,7 +380,7 @@ func checkFiles(t *testing.T, runs string) {
 		}
 		for _, f := range inside {
 			bundle := slices.Contains([]string{
-				"manifest.json", "plan.json", "events.ndjson", "intervals.ndjson.zst", "samples.ndjson.zst", "summary.json",
+				"manifest.json", "plan.json", "events.ndjson", "intervals.ndjson.zst", "rollups.ndjson.zst", "samples.ndjson.zst", "summary.json",
 				"seal.json", "attachments", "metrics",
 			}, f.Name())
 			control := e.Name() == ".control" && (f.Name() == "controller" || strings.HasPrefix(f.Name(), "lease-") && !strings.HasSuffix(f.Name(), ".target"))

@@ -58,7 +58,7 @@ func TestPlanForeseesCuts(t *testing.T) {
 		said = append(said, w.Code+": "+w.Message)
 	}
 	if len(said) != 3 || !strings.Contains(said[0], `foreign-on-cut-node: node "node-1", whose power`) || !strings.HasSuffix(said[0], "1 VMs of others: theirs") ||
-		!strings.HasSuffix(said[1], "6 VMs of others: vm-1, vm-2, vm-3, vm-4, vm-5, …") ||
+		!strings.HasSuffix(said[1], "6 VMs of others: vm-1, vm-2, vm-3, vm-4, vm-5 and 1 more") ||
 		!strings.HasPrefix(said[2], `cut-node-twice: node "node-4"`) || !strings.HasSuffix(said[2], "the same machine as node-9") {
 		t.Errorf("said %q", said)
 	}

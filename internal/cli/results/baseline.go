@@ -40,7 +40,7 @@ func NewBaseline(p *console.Process) *cobra.Command {
 }
 
 func newBaselineSet(p *console.Process) *cobra.Command {
-	var runs string
+	set := &baselineShow{}
 	cmd := &cobra.Command{
 		Use:   "set RUN...",
 		Short: "Pin repeated runs of a scenario",
@@ -50,7 +50,7 @@ func newBaselineSet(p *console.Process) *cobra.Command {
 		Example: "  bragg run oltp --repeat 5 --label release-1\n  bragg baseline set release-1/A",
 		Args:    console.Between(1, -1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			dir := p.RunsDirectory(runs)
+			dir := p.RunsDirectory(set.runs)
 			var ids []string
 			for _, word := range runref.Repetitions(p, dir, args) {
 				found, err := runref.Find(p, dir, word)
@@ -67,6 +67,9 @@ func newBaselineSet(p *console.Process) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if set.asJSON {
+				return set.print(p, scenario)
+			}
 			fmt.Fprintf(p.Stdout, "The baseline of %s is %s.\n", textio.Line(scenario), strings.Join(ids, ", "))
 			if len(ids) < baseline.RunsMin {
 				fmt.Fprintf(p.Stdout, "%s cannot decide about a later run: pin at least %d repetitions (bragg run --repeat).\n",
@@ -75,12 +78,12 @@ func newBaselineSet(p *console.Process) *cobra.Command {
 			return nil
 		},
 	}
-	p.RunsFlag(cmd.Flags(), &runs)
-	cmd.ValidArgsFunction = runref.Complete(p, &runs)
+	set.flags(p, cmd)
+	cmd.ValidArgsFunction = runref.Complete(p, &set.runs)
 	return cmd
 }
 
-// baselineShow has the flags that `baseline` and `baseline show` share.
+// baselineShow has the flags that the commands of baselines share.
 type baselineShow struct {
 	runs   string
 	asJSON bool
@@ -106,7 +109,7 @@ func newBaselineShow(p *console.Process) *cobra.Command {
 	return cmd
 }
 
-// baselineLine is the baseline of one scenario as `baseline show --json` prints it.
+// baselineLine is the baseline of one scenario as --json prints it.
 type baselineLine struct {
 	Scenario string    `json:"scenario"`
 	Pinned   time.Time `json:"pinned"`
@@ -146,7 +149,7 @@ func (s *baselineShow) print(p *console.Process, scenario string) error {
 }
 
 func newBaselineUnset(p *console.Process) *cobra.Command {
-	var runs string
+	unset := &baselineShow{}
 	cmd := &cobra.Command{
 		Use:     "unset SCENARIO",
 		Short:   "Unpin the baseline of a scenario",
@@ -154,17 +157,20 @@ func newBaselineUnset(p *console.Process) *cobra.Command {
 		Example: "  bragg baseline unset oltp",
 		Args:    console.Between(1, 1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			switch found, err := baseline.Unset(p.RunsDirectory(runs), args[0]); {
+			switch found, err := baseline.Unset(p.RunsDirectory(unset.runs), args[0]); {
 			case err != nil:
 				return err
 			case !found:
 				return noBaseline(args[0])
 			}
+			if unset.asJSON {
+				return unset.print(p, "") // those that stay
+			}
 			_, err := fmt.Fprintf(p.Stdout, "%s has no baseline any more.\n", textio.Line(args[0]))
 			return err
 		},
 	}
-	p.RunsFlag(cmd.Flags(), &runs)
+	unset.flags(p, cmd)
 	return cmd
 }
 

@@ -1,6 +1,7 @@
 package pgbench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,8 @@ import (
 	"github.com/braggdev/bragg/internal/load/program"
 	"github.com/braggdev/bragg/internal/wait"
 )
+
+var errEndedByItself = errors.New("without an error")
 
 // Bounds of waiting for a server.
 const (
@@ -100,7 +103,7 @@ func (in *instance) startServer(ctx context.Context) error {
 		}
 		select {
 		case <-server.Done():
-			return fmt.Errorf("postgres ended: %v%s", server.Wait(), last.Quoted())
+			return fmt.Errorf("postgres ended: %w%s", cmp.Or(server.Wait(), errEndedByItself), last.Quoted())
 		default:
 		}
 		if err := wait.For(ctx, answerEvery); err != nil {
