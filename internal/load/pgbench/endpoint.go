@@ -1,6 +1,7 @@
 package pgbench
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -69,7 +70,7 @@ func parseEndpoint(text string) (env []string, err error) {
 		case key == "password_file":
 			secret, err := os.ReadFile(value)
 			if err != nil {
-				return nil, err
+				return nil, fmt.Errorf("password_file cannot be read: %w", errors.Unwrap(err)) // without its path, which may be a password
 			}
 			variable, value = "PGPASSWORD", strings.TrimRight(string(secret), "\r\n")
 		case !known:

@@ -172,8 +172,9 @@ func (r *reader) readScripts(c *config, w *load.Workload) {
 	}
 }
 
-// shellPattern finds pgbench's meta commands that run programs. It also finds them in comments and texts, where they do nothing.
-var shellPattern = regexp.MustCompile(`(?i)\\(set)?shell\b`)
+// shellPattern finds pgbench's meta commands that run programs. It also finds them in comments and texts, where they do nothing. pgbench
+// accepts blanks and continued lines between the backslash and the name.
+var shellPattern = regexp.MustCompile(`(?i)\\(?:[\s\v]|\\\r?\n)*(?:set)?shell\b`)
 
 func shellCommand(text string) string { return shellPattern.FindString(text) }
 

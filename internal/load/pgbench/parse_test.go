@@ -124,7 +124,7 @@ func TestEndpoint(t *testing.T) {
 	if err != nil || fmt.Sprint(env) != "[PGHOST=db.example PGPORT=5433 PGUSER=bench PGDATABASE=b PGPASSWORD=s3cret]" {
 		t.Errorf("%v, %v", env, err)
 	}
-	for _, text := range []string{"", "user=x", "host=x host=y", "host=x s3cret", "host=x options=s3cret", "host=x password=s3cret password=s3cret"} {
+	for _, text := range []string{"", "user=x", "host=x host=y", "host=x s3cret", "host=x options=s3cret", "host=x password=s3cret password=s3cret", "host=x password_file=/s3cret"} {
 		if env, err := pgbench.ParseEndpoint(text); err == nil || strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("%q: %v, %v", text, env, err)
 		}
@@ -134,6 +134,7 @@ func TestEndpoint(t *testing.T) {
 func TestScripts(t *testing.T) {
 	for text, want := range map[string]string{
 		"SELECT 1;\n\\shell rm -rf /": `\shell`, "\\set a 1\n  \\SetShell x date\n": `\SetShell`, "\\set shell 1\nSELECT 1 \\gset\n": "", "\\shellfish": "",
+		"\\ \v\tshell date": "\\ \v\tshell", "\\\\\n setshell x date": "\\\\\n setshell", "\\\\\r\nshell date": "\\\\\r\nshell",
 	} {
 		if got := pgbench.ShellCommand(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
