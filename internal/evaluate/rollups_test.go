@@ -259,6 +259,34 @@ func compareReadings(t *testing.T, dir string, results []scenario.Result) {
 	}
 }
 
+// TestSealedRollups: rollups that are not the sealed ones are not used, as they could change numbers.
+func TestSealedRollups(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	w, err := result.Create(dir, result.Manifest{Run: "run", Created: time.Unix(1_700_000_000, 0)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &eventful{Rand: rand.New(rand.NewPCG(1, 7)), w: w, seconds: 150}
+	r.write(t)
+	if err := w.Seal(result.Summary{Verdict: result.Pass, Ended: result.EndedCompleted}); err != nil {
+		t.Fatal(err)
+	}
+	b, err := result.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	path := filepath.Join(dir, "rollups.ndjson.zst")
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealed, changed, none := usedRecords(t, b, whole, path), usedRecords(t, b, append(whole, whole...), path), usedRecords(t, b, nil, path)
+	if sealed == none || changed != none {
+		t.Errorf("%d merged intervals with the sealed rollups, %d with others, %d with none: want others as none", sealed, changed, none)
+	}
+}
+
 // usedRecords counts merged intervals that are longer than the seconds of which they are made, without any cut.
 func usedRecords(t *testing.T, b *result.Bundle, rollups []byte, path string) (merged int) {
 	if err := os.WriteFile(path, rollups, 0o600); err != nil {

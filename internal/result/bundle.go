@@ -261,7 +261,9 @@ func (b *Bundle) Batches(ctx context.Context, cuts rollup.Cuts) iter.Seq2[*rollu
 		source := rollup.Source{Intervals: f}
 		if rollups, err := b.openRegular(rollupsFile); err == nil {
 			defer rollups.Close()
-			source.Rollups = rollups
+			if b.rollupsTrusted() {
+				source.Rollups = rollups
+			}
 		}
 		for batch, err := range source.Batches(ctx, cuts) {
 			if err != nil {
@@ -274,6 +276,15 @@ func (b *Bundle) Batches(ctx context.Context, cuts rollup.Cuts) iter.Seq2[*rollu
 			}
 		}
 	}
+}
+
+// rollupsTrusted is false if the seal does not know the rollups: what merges numbers must not be able to change them.
+func (b *Bundle) rollupsTrusted() bool {
+	if b.seal == nil {
+		return true
+	}
+	have, err := b.hash(rollupsFile)
+	return err == nil && slices.Contains(b.seal.Files, have)
 }
 
 // Samples iterates over samples in the order in which they were written. Labels are shared between samples of one

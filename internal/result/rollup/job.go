@@ -138,8 +138,9 @@ func (w *worker) fromRecord(m *memory, j *job, emit func(*Batch)) (ok bool, err 
 		return false, nil // the intervals are the record
 	}
 	_, err = frame.Lines(text, func(text []byte) (bool, error) { return true, m.fold(text, j.body.at) })
-	h := j.record
-	if err != nil || min(h.Intervals, h.Merged, h.Seconds) < 0 || h.Merged == 0 || len(m.each) != h.Intervals+h.Merged+h.Seconds {
+	h, lines := j.record, len(m.each)
+	if err != nil || min(h.Intervals, h.Merged, h.Seconds) < 0 || h.Merged == 0 ||
+		max(h.Intervals, h.Merged, h.Seconds) > lines || lines != h.Intervals+h.Merged+h.Seconds { // large numbers overflow the sum
 		return false, nil
 	}
 	merged, seconds := m.each[h.Intervals:h.Intervals+h.Merged], m.each[h.Intervals+h.Merged:]
@@ -155,8 +156,12 @@ func (w *worker) fromRecord(m *memory, j *job, emit func(*Batch)) (ok bool, err 
 			return false, nil
 		}
 	}
-	if err := w.merge(w.folded(m, merged, h.Intervals), emit); err != nil {
-		return true, err
+	var held []*Batch // until all are known to be good
+	if w.merge(w.folded(m, merged, h.Intervals), func(b *Batch) { held = append(held, b) }) != nil {
+		return false, nil
+	}
+	for _, b := range held {
+		emit(b)
 	}
 	emit(&Batch{Each: m.each[:h.Intervals], Seconds: seconds, memory: m})
 	return true, nil

@@ -2,6 +2,8 @@ package rollup
 
 import (
 	"bytes"
+	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -122,4 +124,74 @@ func TestCuts(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestForgedRecord: a record that matches the intervals but is wrong about itself is as if it were not there.
+func TestForgedRecord(t *testing.T) {
+	dir := files(t, 90)
+	f, err := os.Open(filepath.Join(dir, "intervals"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	honest := header{}
+	info, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	scanner := frame.Scanner{File: f, Size: info.Size()}
+	var spans []span
+	for at, length, err := scanner.Next(); err == nil; at, length, err = scanner.Next() {
+		spans = append(spans, span{at, length})
+		honest.Ends = append(honest.Ends, at+length)
+	}
+	if honest.Check, err = checksum(f, spans); err != nil {
+		t.Fatal(err)
+	}
+	encoder, err := frame.NewEncoder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	merged := interval.Interval{Workload: "w", VM: "a", Instance: 1, LengthNanos: 1e9}
+	merged.Directions[0] = interval.Traffic{Operations: 3, Service: &stat.Histogram{}}
+	merged.Directions[0].Service.RecordN(1e9, 3)
+	good := interval.AppendMerged(nil, &merged)
+	for _, c := range []struct {
+		name                       string
+		line                       []byte
+		intervals, merged, seconds int
+	}{
+		{"numbers that overflow", good, math.MaxInt, math.MaxInt, 3},
+		{"negative numbers", good, -1, 2, 0},
+		{"no numbers", good, 0, 0, 1},
+		{"too many", good, 1 << 40, 1, 0},
+		{"a histogram that differs from its totals", bytes.Replace(good, []byte(`3"}`), []byte(`9"}`), 1), 0, 1, 0},
+		{"a histogram that is none", bytes.Replace(good, []byte(`"b":"`), []byte(`"b":"?`), 1), 0, 1, 0},
+		{"not a number", bytes.Replace(good, []byte(`"start_ns":0`), []byte(`"start_ns":NaN`), 1), 0, 1, 0},
+	} {
+		h := honest
+		h.Intervals, h.Merged, h.Seconds = c.intervals, c.merged, c.seconds
+		head, err := json.Marshal(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		packed := encoder.EncodeAll(append(bytes.Clone(c.line), '\n'), encoder.EncodeAll(append(head, '\n'), nil))
+		if each, _, operations, _ := counts(t, Source{Intervals: f, Rollups: memoryFile(t, packed)}, Cuts{}); each != 180 || operations != 540 {
+			t.Errorf("%s: %d intervals, %d operations, want 180, 540", c.name, each, operations)
+		}
+	}
+}
+
+func memoryFile(t *testing.T, text []byte) *os.File {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	return f
 }
