@@ -17,8 +17,24 @@ type Means struct {
 	SizeBound SizeBound
 	Extent    Extent
 
-	tracks map[trackKey][]meanOf // by window
+	tracks map[trackKey]*meansOf
+	order  []*meansOf // of their first intervals: sums in a random order differ in the last digit
 }
+
+// meansOf is what one track did.
+type meansOf struct {
+	vm      string
+	windows []meanOf
+
+	instance int
+	recent   [2]pace // its last half second or longer, and what came since then
+}
+
+// recentMin is how much of a load tells its pace.
+const recentMin = 0.5e9
+
+// pace are the operations of some time.
+type pace struct{ operations, nanos float64 }
 
 // meanOf is what one track did in one window.
 type meanOf struct {
@@ -28,9 +44,10 @@ type meanOf struct {
 	ran               []interval.Gap // stretches with intervals
 }
 
-// Add takes one interval. Intervals of one workload and VM must come in their order.
+// Add takes one interval, not merged with others. Intervals of one workload and VM must come in their order.
 func (m *Means) Add(iv *interval.Interval) {
-	p := partOf(iv)
+	p, track := partOf(iv), m.of(iv)
+	drains := track.follows(iv, &p) && Drain(iv, m.SizeBound)
 	if !m.Extent.Meets(p.from, p.to) {
 		return
 	}
@@ -41,9 +58,7 @@ func (m *Means) Add(iv *interval.Interval) {
 		if middle := p.from + (p.to-p.from)/2; from >= to || within && (middle < w.FromNanos || middle >= w.ToNanos) {
 			continue
 		}
-		o := &m.of(iv)[i]
-		// A last interval that is far slower than the load was only waits for operations in flight.
-		drains := Drain(iv, m.SizeBound) && 2*p.operations*float64(o.nanos) < o.operations*float64(p.to-p.from)
+		o := &track.windows[i]
 		if within {
 			from, to = p.from, p.to
 			o.operations, o.bytes = o.operations+p.operations, o.bytes+p.bytes
@@ -65,18 +80,34 @@ func (m *Means) Add(iv *interval.Interval) {
 	}
 }
 
-func (m *Means) of(iv *interval.Interval) []meanOf {
+// follows takes the next interval, and reports whether its rate is less than half of that just before it in the same start: if it is the
+// last one, it only waits for operations in flight. The rate of a whole window does not show that: a load that became slow for good
+// runs below half of it to its end.
+func (t *meansOf) follows(iv *interval.Interval, p *part) (slower bool) {
+	if iv.Instance != t.instance {
+		t.instance, t.recent = iv.Instance, [2]pace{}
+	}
+	operations, nanos, length := t.recent[0].operations+t.recent[1].operations, t.recent[0].nanos+t.recent[1].nanos, float64(p.to-p.from)
+	if t.recent[1].nanos >= recentMin {
+		t.recent = [2]pace{t.recent[1], {}}
+	}
+	t.recent[1].operations += p.operations
+	t.recent[1].nanos += length
+	return 2*p.operations*nanos < operations*length
+}
+
+func (m *Means) of(iv *interval.Interval) *meansOf {
 	key := trackKey{iv.Workload, iv.Group, iv.VM, iv.Prefill}
-	list := m.tracks[key]
-	if list == nil {
+	track := m.tracks[key]
+	if track == nil {
 		if m.tracks == nil {
-			m.tracks = map[trackKey][]meanOf{}
+			m.tracks = map[trackKey]*meansOf{}
 		}
 		key.workload, key.group, key.vm = strings.Clone(key.workload), strings.Clone(key.group), strings.Clone(key.vm)
-		list = make([]meanOf, len(m.Windows))
-		m.tracks[key] = list
+		track = &meansOf{vm: key.vm, windows: make([]meanOf, len(m.Windows))}
+		m.tracks[key], m.order = track, append(m.order, track)
 	}
-	return list
+	return track
 }
 
 // Of is the mean rate of a quantity in a window, for one VM or, with vm "", for the sum of all or their mean. It is NaN without data, and
@@ -88,14 +119,14 @@ func (m *Means) Of(vm string, window int, q Quantity, aggregate string) float64 
 	var done float64
 	var all []interval.Gap
 	byVM := map[string][]interval.Gap{}
-	for key, list := range m.tracks {
-		o := &list[window]
-		if vm != "" && key.vm != vm || len(o.ran) == 0 {
+	for _, track := range m.order {
+		o := &track.windows[window]
+		if vm != "" && track.vm != vm || len(o.ran) == 0 {
 			continue
 		}
 		done += o.done(q)
 		all = append(all, o.ran...)
-		byVM[key.vm] = append(byVM[key.vm], o.ran...)
+		byVM[track.vm] = append(byVM[track.vm], o.ran...)
 	}
 	ran := lengthOf(all)
 	if vm == "" && aggregate == "mean" {

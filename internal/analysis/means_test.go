@@ -54,3 +54,46 @@ func TestMeans(t *testing.T) {
 		}
 	}
 }
+
+// TestMeansOfSlowedLoad checks that the end of a load that an event slowed down counts as time in which it ran.
+func TestMeansOfSlowedLoad(t *testing.T) {
+	m := Means{Windows: []result.Window{{FromNanos: 0, ToNanos: 10e9}, {Name: "slow", FromNanos: 5e9, ToNanos: 10e9}}}
+	add := func(from, length int64, operations uint64, final bool) {
+		iv := interval.Interval{Workload: "w", VM: "a", StartNanos: from, LengthNanos: length, Final: final}
+		iv.Directions[interval.Read].Operations = operations
+		m.Add(&iv)
+	}
+	for s := range int64(5) {
+		add(s*1e9, 1e9, 1000, false)
+	}
+	for s := range int64(4) {
+		add((5+s)*1e9, 1e9, 100, false)
+	}
+	add(9e9, 0.5e9, 50, true)
+	for window, want := range []float64{5450 / 9.5, 450 / 4.5} {
+		if got := m.Of("a", window, IOPS, ""); math.Abs(got-want) > 1e-9 {
+			t.Errorf("window %d: %v, want %v", window, got, want)
+		}
+	}
+}
+
+// TestMeansRepeat checks that a mean of many VMs is the same number whenever it is computed.
+func TestMeansRepeat(t *testing.T) {
+	mean := func() float64 {
+		m := Means{Windows: []result.Window{{FromNanos: 0, ToNanos: 2e9 + 1e8}}}
+		for vm := range int64(20) {
+			for s := range int64(3) {
+				iv := interval.Interval{Workload: "w", VM: string(rune('a' + vm)), StartNanos: s * 1e9, LengthNanos: 1e9}
+				iv.Directions[interval.Read].Operations = uint64(100 + 7*vm*vm + s)
+				m.Add(&iv)
+			}
+		}
+		return m.Of("", 0, IOPS, "sum")
+	}
+	want := mean()
+	for range 50 {
+		if got := mean(); got != want {
+			t.Fatalf("%v, then %v", want, got)
+		}
+	}
+}

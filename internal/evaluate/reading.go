@@ -21,6 +21,9 @@ func add(ev *evaluator, iv *interval.Interval, grids []*analysis.Grid) {
 	for _, g := range grids {
 		g.Add(iv)
 	}
+	for _, r := range ev.shown {
+		r.add(iv)
+	}
 }
 
 // addMerged takes one interval or several that were merged, with complete histograms.
@@ -31,7 +34,7 @@ func addMerged(ev *evaluator, iv *interval.Interval) {
 		c.Add(iv)
 	}
 	for _, r := range ev.shown {
-		r.add(iv)
+		r.addMerged(iv)
 	}
 }
 
@@ -58,16 +61,11 @@ func cutsOf(ev *evaluator) rollup.Cuts {
 	}
 	var cells []rollup.Division
 	for _, r := range ev.shown {
-		for _, w := range r.extent {
-			at = append(at, w.FromNanos, w.ToNanos)
-		}
-		if r.means != nil {
-			for _, w := range r.means.Windows {
-				at = append(at, w.FromNanos, w.ToNanos)
-			}
-		}
 		if r.latency == nil {
 			continue
+		}
+		for _, w := range r.extent {
+			at = append(at, w.FromNanos, w.ToNanos)
 		}
 		at = append(at, r.latency.Borders()...)
 		d := rollup.Division{FromNanos: r.latency.FromNanos - r.latency.LeadNanos, WidthNanos: r.latency.BinNanos}

@@ -100,16 +100,17 @@ func (ev *evaluator) grids() []*analysis.Grid {
 	return list
 }
 
-// add takes an interval, or several that were merged between cuts, if they belong to the result.
+// add takes one interval, if it belongs to the result.
 func (s *shown) add(iv *interval.Interval) {
-	if s.latency == nil && s.means == nil || !s.keep(iv.Workload, iv.Group, iv.Prefill) {
-		return
-	}
-	if s.latency != nil && s.extent.Holds(iv) {
-		s.latency.Add(iv)
-	}
-	if s.means != nil {
+	if s.means != nil && s.keep(iv.Workload, iv.Group, iv.Prefill) {
 		s.means.Add(iv)
+	}
+}
+
+// addMerged takes an interval, or several that were merged between cuts, if they belong to the result.
+func (s *shown) addMerged(iv *interval.Interval) {
+	if s.latency != nil && s.keep(iv.Workload, iv.Group, iv.Prefill) && s.extent.Holds(iv) {
+		s.latency.Add(iv)
 	}
 }
 
