@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -165,6 +166,48 @@ func TestPins(t *testing.T) {
 	for _, want := range []bool{true, false} {
 		if found, err := baseline.Unset(runs, "oltp"); found != want || err != nil {
 			t.Error(found, err)
+		}
+	}
+}
+
+// TestPinsTogether: who pins at the same time loses nothing.
+func TestPinsTogether(t *testing.T) {
+	runs := t.TempDir()
+	const scenarios = 12
+	for i := range scenarios {
+		bundle(t, runs, fmt.Sprint("run", i), func(m *result.Manifest, _ *result.Summary) { m.Scenario.Name = fmt.Sprint("scenario", i) })
+	}
+	var pinning sync.WaitGroup
+	for i := range scenarios {
+		pinning.Go(func() {
+			if _, err := baseline.Set(runs, []string{fmt.Sprint("run", i)}, time.Now()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	pinning.Wait()
+	if pins, err := baseline.Read(runs); err != nil || len(pins.Baselines) != scenarios {
+		t.Errorf("%d baselines, %v, want %d", len(pins.Baselines), err, scenarios)
+	}
+}
+
+// TestDamagedPins: damage of the file is an error with its path, and no run outside the folder is read.
+func TestDamagedPins(t *testing.T) {
+	runs := t.TempDir()
+	path := filepath.Join(runs, "baselines.json")
+	for text, want := range map[string]string{
+		"{": "unexpected end", "[]": "cannot unmarshal", `{"baselines_format": 9}`: "format 9 is newer",
+		`{"baselines": {"oltp": {"runs": []}}}`: "has 0 runs", `{"baselines": {"oltp": {"runs": [{"run": "../x"}]}}}`: "not a folder of the runs folder",
+		`{"baselines": {"oltp": {"runs": [{"run": ".."}]}}}`: "not a folder of the runs folder",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := baseline.Read(runs); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: %v", text, err)
+		}
+		if b := baseline.Of(runs, "oltp"); b.Missing == "" {
+			t.Errorf("%s: used", text)
 		}
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/durable"
 	"github.com/braggdev/bragg/internal/result"
@@ -55,22 +57,42 @@ func (p *Pin) Names() []string {
 // Read reads the pins of a runs folder; there are none without the file.
 func Read(runs string) (*Pins, error) {
 	p := &Pins{Format: format, Baselines: map[string]Pin{}}
-	text, err := os.ReadFile(filepath.Join(runs, pinsFile))
+	path := filepath.Join(runs, pinsFile)
+	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return p, nil
 	}
 	if err == nil {
 		err = json.Unmarshal(text, p)
 	}
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("read pinned baselines: %w", err)
-	case p.Format > format:
-		return nil, fmt.Errorf("read pinned baselines: format %d is newer than this program supports (%d)", p.Format, format)
-	case p.Baselines == nil:
+	if err == nil {
+		err = p.check()
+	}
+	if err != nil {
+		return nil, &diag.Error{Code: "baseline", Exit: diag.ExitData, Message: "read pinned baselines in " + path, Err: err,
+			Hint: "repair or remove the file, and pin the runs again"}
+	}
+	if p.Baselines == nil {
 		p.Baselines = map[string]Pin{}
 	}
 	return p, nil
+}
+
+func (p *Pins) check() error {
+	if p.Format > format {
+		return fmt.Errorf("format %d is newer than this program supports (%d)", p.Format, format)
+	}
+	for scenario, pin := range p.Baselines {
+		if len(pin.Runs) == 0 || len(pin.Runs) > RunsMax {
+			return fmt.Errorf("the baseline of %.100q has %d runs, not 1 to %d", scenario, len(pin.Runs), RunsMax)
+		}
+		for _, run := range pin.Names() {
+			if run != filepath.Base(run) || !filepath.IsLocal(run) {
+				return fmt.Errorf("the baseline of %.100q has a run %.100q, which is not a folder of the runs folder", scenario, run)
+			}
+		}
+	}
+	return nil
 }
 
 func (p *Pins) write(runs string) error {
@@ -82,6 +104,20 @@ func (p *Pins) write(runs string) error {
 		return fmt.Errorf("write pinned baselines: %w", err)
 	}
 	return nil
+}
+
+// change changes the pins of a runs folder, one process at a time. The lock is on the folder, as the file is replaced.
+func change(runs string, apply func(*Pins) bool) error {
+	release, err := durable.LockDir(runs, unix.LOCK_EX)
+	if err != nil {
+		return fmt.Errorf("write pinned baselines: %w", err)
+	}
+	defer release()
+	p, err := Read(runs)
+	if err != nil || !apply(p) {
+		return err
+	}
+	return p.write(runs)
 }
 
 // Of returns the scenario whose baseline contains a run, "" if none does.
@@ -118,26 +154,18 @@ func Set(runs string, ids []string, now time.Time) (scenario string, err error) 
 		}
 		pin.Runs = append(pin.Runs, PinnedRun{id, seal})
 	}
-	p, err := Read(runs)
-	if err != nil {
-		return "", err
-	}
 	scenario = first.Factors[0].Value
-	p.Baselines[scenario] = pin
-	return scenario, p.write(runs)
+	return scenario, change(runs, func(p *Pins) bool { p.Baselines[scenario] = pin; return true })
 }
 
 // Unset removes the baseline of a scenario, and returns false if it has none.
 func Unset(runs, scenario string) (bool, error) {
-	p, err := Read(runs)
-	if err != nil {
-		return false, err
-	}
-	if _, pinned := p.Baselines[scenario]; !pinned {
-		return false, nil
-	}
-	delete(p.Baselines, scenario)
-	return true, p.write(runs)
+	var pinned bool
+	return pinned, change(runs, func(p *Pins) bool {
+		_, pinned = p.Baselines[scenario]
+		delete(p.Baselines, scenario)
+		return pinned
+	})
 }
 
 // Of returns the pinned numbers of a scenario. What prevents that is in Missing: it must not stop a run.
