@@ -19,8 +19,8 @@ const (
 var warmUpIncluded = rule.Rule{
 	Code:    "warm-up-included",
 	Summary: "the start of a workload differs from the rest of it",
-	Doc: "The load is steady after a warm-up of at most a quarter of it, whose rate differs by more than 20 % from that of the rest. Caches, queues and mappings " +
-		"were filling, or a write buffer was still empty. Means and percentiles of the whole load include that start.",
+	Doc: "Up to the first event, the load is steady after a warm-up of at most a quarter of that time, whose rate differs by more than 20 % from that of " +
+		"the rest. Caches, queues and mappings were filling, or a write buffer was still empty. Means and percentiles include that start.",
 	Example: `randread: IOPS of its first 6 s lie 45 % below those of the rest; its mean includes that start.`,
 	Check:   checkWarmUpIncluded,
 }
@@ -32,7 +32,8 @@ func checkWarmUpIncluded(in *rule.Input) []finding.Finding {
 			continue // other rules report it
 		}
 		c := in.Digest.Course(l.Workload, l.Instance)
-		rates := c.Over(l.FromNanos, l.ToNanos, "").Known()
+		first := windowsOf(in, l)[0] // what an event does to a load is not a warm-up
+		rates := c.Over(first.FromNanos, first.ToNanos, "").Known()
 		v := steady.WarmUp(steady.Series{Values: rates})
 		n := v.WarmUp
 		apart := stat.Mean(rates[:n])/stat.Mean(rates[n:]) - 1

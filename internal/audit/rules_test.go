@@ -471,6 +471,17 @@ func TestWindowsAreJudgedApart(t *testing.T) {
 	}
 }
 
+// TestEventIsNoWarmUp: a load that an event changed near its start had no warm-up.
+func TestEventIsNoWarmUp(t *testing.T) {
+	m := sound()
+	begins(300)(m)
+	m.in.Summary.Windows = []result.Window{{Name: "before nodes.PowerOff", FromNanos: 10 * second, ToNanos: 16 * second},
+		{Name: "after nodes.PowerOff", FromNanos: 16 * second, ToNanos: 70 * second}}
+	if found := m.check(); slices.ContainsFunc(found, func(f finding.Finding) bool { return f.Code == "warm-up-included" }) {
+		t.Errorf("found %+v", found)
+	}
+}
+
 // TestPowerCutByTheRunIsNoLoss: a VM that the run powered off under its load leaves no last interval, and that is
 // expected; the same end of another VM, or of another start, is not.
 func TestPowerCutByTheRunIsNoLoss(t *testing.T) {
