@@ -89,3 +89,44 @@ func parseEndpoint(text string) (env []string, err error) {
 	}
 	return env, nil
 }
+
+// addressPattern finds what programs print of the address of a server and of this machine.
+var addressPattern = regexp.MustCompile(`(connection to server at )[^,]*|(for host )"[^"]*"`)
+
+// conceal replaces the settings of an endpoint in what programs printed: its host and password anywhere, others where messages quote them.
+func conceal(text string, access []string) string {
+	if len(access) == 0 {
+		return text
+	}
+	text = addressPattern.ReplaceAllString(text, "${1}${2}(address)")
+	for _, setting := range access {
+		variable, value, _ := strings.Cut(setting, "=")
+		switch {
+		case value == "":
+		case variable == "PGHOST", variable == "PGPASSWORD":
+			text = strings.ReplaceAll(text, value, "("+variable+")")
+		case variable == "PGPORT":
+			text = strings.ReplaceAll(text, "port "+value, "port (PGPORT)")
+		default:
+			text = strings.ReplaceAll(text, `"`+value+`"`, "("+variable+")")
+		}
+	}
+	return text
+}
+
+// concealed is an error of a program without the settings of an endpoint.
+type concealed struct {
+	error
+	text string
+}
+
+func (c concealed) Error() string { return c.text }
+
+func (c concealed) Unwrap() error { return c.error }
+
+func (in *instance) conceal(err error) error {
+	if err == nil || len(in.access) == 0 {
+		return err
+	}
+	return concealed{err, conceal(err.Error(), in.access)}
+}

@@ -6,6 +6,7 @@ import "time"
 var (
 	ParseEndpoint = parseEndpoint
 	ShellCommand  = shellCommand
+	Conceal       = conceal
 	ScaleFor      = scaleFor
 	DataBytes     = dataBytes
 )

@@ -131,6 +131,24 @@ func TestEndpoint(t *testing.T) {
 	}
 }
 
+// TestConceal: messages of programs have nothing of an endpoint's settings.
+func TestConceal(t *testing.T) {
+	access := []string{"PGHOST=db.example", "PGPORT=5433", "PGUSER=bench", "PGDATABASE=sales", "PGPASSWORD=s3cret"}
+	for text, want := range map[string]string{
+		`connection to server at "db.example" (10.1.2.3), port 5433 failed: FATAL:  password authentication failed for user "bench"`: `connection to server at (address), port (PGPORT) failed: FATAL:  password authentication failed for user (PGUSER)`,
+		`no pg_hba.conf entry for host "10.9.9.9", user "bench", database "sales"`:                                                   `no pg_hba.conf entry for host (address), user (PGUSER), database (PGDATABASE)`,
+		`could not translate host name db.example: s3cret`:                                                                           `could not translate host name (PGHOST): (PGPASSWORD)`,
+		`pgbench: 5433 transactions`: `pgbench: 5433 transactions`,
+	} {
+		if got := pgbench.Conceal(text, access); got != want {
+			t.Errorf("%s: %s", text, got)
+		}
+	}
+	if text := `connection to server at "x"`; pgbench.Conceal(text, nil) != text {
+		t.Error("messages of an own server changed")
+	}
+}
+
 func TestScripts(t *testing.T) {
 	for text, want := range map[string]string{
 		"SELECT 1;\n\\shell rm -rf /": `\shell`, "\\set a 1\n  \\SetShell x date\n": `\SetShell`, "\\set shell 1\nSELECT 1 \\gset\n": "", "\\shellfish": "",

@@ -152,7 +152,7 @@ func (in *instance) SetTime(zeroUnixNanos, startNanos int64) {
 
 // Outputs has the commands with their output, and the server's log; see load.Teller.
 func (in *instance) Outputs() []load.Output {
-	list := []load.Output{{Name: "pgbench.txt", Text: in.said.String()}}
+	list := []load.Output{{Name: "pgbench.txt", Text: conceal(in.said.String(), in.access)}}
 	if text := in.log.String(); text != "" {
 		list = append(list, load.Output{Name: "postgres.log", Text: text})
 	}
@@ -256,7 +256,7 @@ func (in *instance) drive(ctx context.Context, axis program.Axis, out *recorder)
 	text := summary.String()
 	fmt.Fprint(in.said, text)
 	if failed := p.Wait(); failed != nil && err == nil {
-		err = fmt.Errorf("pgbench: %w%s", failed, last.Quoted())
+		err = in.conceal(fmt.Errorf("pgbench: %w%s", failed, last.Quoted()))
 	}
 	if err != nil {
 		return err

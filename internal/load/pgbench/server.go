@@ -45,7 +45,7 @@ func (in *instance) run(ctx context.Context, c program.Command) (string, error) 
 	out, err := in.complete(c).Run(ctx)
 	if err != nil {
 		fmt.Fprintf(in.said, "%s\n%v\n", out, err)
-		return "", err
+		return "", in.conceal(err)
 	}
 	fmt.Fprint(in.said, out)
 	return strings.TrimSpace(out), nil
