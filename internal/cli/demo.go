@@ -18,10 +18,11 @@ const (
 	demoScenario = "noisy_neighbor"
 	demoDatabase = "Database"
 	demoNeighbor = "Neighbor"
+	demoMaxFull  = 95 // percent: the demo takes little, and disks of workstations are often fuller than the 70 % of other runs
 )
 
 func newDemo(p *console.Process) *cobra.Command {
-	o := order{target: "local", seed: seedDefault}
+	o := order{target: "local", seed: seedDefault, maxFull: demoMaxFull}
 	asJSON := false
 	cmd := &cobra.Command{
 		Use:   "demo",
