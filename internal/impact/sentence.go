@@ -226,7 +226,7 @@ func lostText(s *result.ImpactScore) string {
 		text += fmt.Sprintf(", %s failed", unit.FormatWhole(s.Lost.Failed))
 	}
 	if due := float64(s.Baseline.Mean) * float64(s.Baseline.Seconds); float64(s.Lost.Dropped) > droppedShare*due {
-		text += fmt.Sprintf(", %s dropped", unit.FormatWhole(s.Lost.Dropped))
+		text += fmt.Sprintf(", %s never issued", unit.FormatWhole(s.Lost.Dropped))
 	}
 	return text
 }
