@@ -297,7 +297,7 @@ func verdict(s *result.Summary, findings []finding.Finding, reason string) (resu
 			case c.Reason != "":
 				undecided = cmp.Or(undecided, fmt.Sprintf("%q of %q is undecided: %s.", c.Text, r.Name, strings.TrimSuffix(c.Reason, ".")))
 			default:
-				failed = cmp.Or(failed, fmt.Sprintf("%q of %q was not met.", c.Text, r.Name))
+				failed = cmp.Or(failed, fmt.Sprintf("%q of %q was not met%s.", c.Text, r.Name, missedBy(&c)))
 			}
 		}
 		for _, m := range r.Metrics {

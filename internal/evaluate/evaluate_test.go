@@ -172,7 +172,7 @@ func TestLatencyIsOfMergedOperations(t *testing.T) {
 	if got := r.Series[0].Points[14].Value; got != 1e6 {
 		t.Errorf("mean in second 14: %v", got)
 	}
-	if !r.Checks[0].Passed || r.Checks[1].Passed || s.Verdict != result.Failed {
+	if !r.Checks[0].Passed || r.Checks[1].Passed || s.Verdict != result.Failed || s.Reason != `"mean < 1.5ms" of "lat" was not met: measured 1.5 ms.` {
 		t.Errorf("checks %+v, verdict %s: %s", r.Checks, s.Verdict, s.Reason)
 	}
 }

@@ -90,8 +90,8 @@ func TestNoWorseThanBaseline(t *testing.T) {
 		reason, text string // in the first check that is not passed; how the last compares
 	}{
 		"equal":                       {[]float64{1, 1.01, 0.99, 1, 1}, "no worse than baseline", "no worse than baseline", nil, result.Pass, 4, "", "against the baseline of 5 runs"},
-		"twice the latency":           {[]float64{0.5, 0.51, 0.5}, "mean no worse than baseline", "p99 no worse than baseline", nil, result.Failed, 2, "", "+9"},
-		"half of the rate":            {[]float64{2, 2.02, 2}, "no worse than baseline", "p50 no worse than baseline by 5%", nil, result.Failed, 2, "", "−50"},
+		"twice the latency":           {[]float64{0.5, 0.51, 0.5}, "mean no worse than baseline", "p99 no worse than baseline", nil, result.Failed, 2, "was not met: measured 1 ms, +9", "+9"},
+		"half of the rate":            {[]float64{2, 2.02, 2}, "no worse than baseline", "p50 no worse than baseline by 5%", nil, result.Failed, 2, "was not met: measured 1k IOPS, −50", "−50"},
 		"noise beyond the tolerance":  {[]float64{0.8, 1.3, 1}, "no worse than baseline", "p99 no worse than baseline by 5 %", nil, result.Undecided, 2, "the tolerance lies within the interval", "95 %"},
 		"two pinned runs":             {[]float64{1, 1}, "no worse than baseline", "p99 no worse than baseline", nil, result.Undecided, 2, "pin at least 3 repetitions", ""},
 		"dropped operations":          {[]float64{1, 1.01, 0.99, 1, 1}, "no worse than baseline", "p99 no worse than baseline", half, result.Undecided, 2, "only a lower bound", ""},

@@ -52,6 +52,18 @@ func concerns(f *finding.Finding, s *result.Summary, r scenario.Result, c *resul
 	return !traffic || !slices.ContainsFunc(s.Loads, ofLoad) || slices.ContainsFunc(s.Loads, ofResult)
 }
 
+// missedBy is what was measured where a threshold was missed, and how it compares with a pinned baseline.
+func missedBy(c *result.Check) string {
+	text := ""
+	if !math.IsNaN(float64(c.Value)) {
+		text = ": measured " + valueText(c)
+	}
+	if c.Change != "" {
+		text += ", " + c.Change
+	}
+	return text
+}
+
 // valueText is the value of a check with its unit.
 func valueText(c *result.Check) string {
 	text, v := "", float64(c.Value)
