@@ -32,13 +32,8 @@ type Grid struct {
 	Extent      Extent
 
 	from, to int64
-	tracks   map[trackKey]*Track
+	tracks   tracks[Track]
 	keys     []trackKey
-}
-
-type trackKey struct {
-	workload, group, vm string
-	prefill             bool
 }
 
 // Track is one workload on one VM. The slices begin at the cell First and have the same length.
@@ -80,7 +75,7 @@ const coveredMin = 0.5
 func NewGrid(from, to int64) *Grid {
 	cell := int64(CellLength)
 	origin := from - ((from%cell)+cell)%cell
-	return &Grid{OriginNanos: origin, Cells: int((to - origin + cell - 1) / cell), from: from, to: to, tracks: map[trackKey]*Track{}}
+	return &Grid{OriginNanos: origin, Cells: int((to - origin + cell - 1) / cell), from: from, to: to}
 }
 
 // Drain reports whether an interval consists almost only of operations that were in flight when the runtime of a load
@@ -169,8 +164,8 @@ func (g *Grid) addTail(t *Track, p *part) {
 
 // Close adds the intervals that are waiting to be joined. Afterwards the Grid can be read.
 func (g *Grid) Close() {
-	for _, t := range g.tracks {
-		g.flush(t)
+	for _, t := range g.tracks.byKey {
+		g.flush(t.of)
 	}
 }
 
@@ -266,15 +261,10 @@ func (p *part) join(o part) {
 }
 
 func (g *Grid) track(iv *interval.Interval) *Track {
-	key := trackKey{iv.Workload, iv.Group, iv.VM, iv.Prefill}
-	t := g.tracks[key]
-	if t == nil {
-		key.workload, key.group, key.vm = strings.Clone(key.workload), strings.Clone(key.group), strings.Clone(key.vm)
-		t = &Track{Workload: key.workload, Group: key.group, VM: key.vm, Prefill: key.prefill, First: -1}
-		g.tracks[key] = t
+	return g.tracks.find(iv, func(key trackKey) *Track {
 		g.keys = append(g.keys, key)
-	}
-	return t
+		return &Track{Workload: key.workload, Group: key.group, VM: key.vm, Prefill: key.prefill, First: -1}
+	})
 }
 
 // add puts a share of a part into a cell.
@@ -373,7 +363,7 @@ func (t *Track) shift(n int) {
 func (g *Grid) Tracks(keep func(t *Track) bool) []*Track {
 	var list []*Track
 	for _, key := range g.keys {
-		if t := g.tracks[key]; keep(t) {
+		if t := g.tracks.byKey[key].of; keep(t) {
 			list = append(list, t)
 		}
 	}

@@ -1,8 +1,6 @@
 package analysis
 
 import (
-	"strings"
-
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/result"
 )
@@ -17,7 +15,7 @@ type Means struct {
 	SizeBound SizeBound
 	Extent    Extent
 
-	tracks map[trackKey]*meansOf
+	tracks tracks[meansOf]
 	order  []*meansOf // of their first intervals: sums in a random order differ in the last digit
 }
 
@@ -97,17 +95,11 @@ func (t *meansOf) follows(iv *interval.Interval, p *part) (slower bool) {
 }
 
 func (m *Means) of(iv *interval.Interval) *meansOf {
-	key := trackKey{iv.Workload, iv.Group, iv.VM, iv.Prefill}
-	track := m.tracks[key]
-	if track == nil {
-		if m.tracks == nil {
-			m.tracks = map[trackKey]*meansOf{}
-		}
-		key.workload, key.group, key.vm = strings.Clone(key.workload), strings.Clone(key.group), strings.Clone(key.vm)
-		track = &meansOf{vm: key.vm, windows: make([]meanOf, len(m.Windows))}
-		m.tracks[key], m.order = track, append(m.order, track)
-	}
-	return track
+	return m.tracks.find(iv, func(key trackKey) *meansOf {
+		track := &meansOf{vm: key.vm, windows: make([]meanOf, len(m.Windows))}
+		m.order = append(m.order, track)
+		return track
+	})
 }
 
 // Of is the mean rate of a quantity in a window, for one VM or, with vm "", for the sum of all or their mean. It is NaN without data, and

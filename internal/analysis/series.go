@@ -63,7 +63,7 @@ func (g *Grid) Span(from, to int64) Span {
 func (g *Grid) withBrief(s Span, from, to int64) Span {
 	has := func(cell int) bool {
 		return slices.ContainsFunc(g.keys, func(k trackKey) bool {
-			at, ok := g.tracks[k].brief[cell]
+			at, ok := g.tracks.byKey[k].of.brief[cell]
 			return ok && from <= at && at < to
 		})
 	}

@@ -3,7 +3,6 @@ package analysis
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/result"
@@ -12,7 +11,7 @@ import (
 // Stalls holds, for every workload on every VM, the stretches without a completed operation. They are joined over intervals, so a
 // stall has its true length wherever seconds begin. A stretch in which a load does not run is none.
 type Stalls struct {
-	tracks map[trackKey]*silences
+	tracks tracks[silences]
 }
 
 // silences are those of one track. until is the end of its last interval; the last gap may go on after it.
@@ -72,17 +71,7 @@ func (t *silences) thin() {
 }
 
 func (s *Stalls) track(iv *interval.Interval) *silences {
-	key := trackKey{iv.Workload, iv.Group, iv.VM, iv.Prefill}
-	t := s.tracks[key]
-	if t == nil {
-		if s.tracks == nil {
-			s.tracks = map[trackKey]*silences{}
-		}
-		key.workload, key.group, key.vm = strings.Clone(key.workload), strings.Clone(key.group), strings.Clone(key.vm)
-		t = &silences{shortest: int64(interval.GapMin)}
-		s.tracks[key] = t
-	}
-	return t
+	return s.tracks.find(iv, func(trackKey) *silences { return &silences{shortest: int64(interval.GapMin)} })
 }
 
 // Of returns the stretches in which no kept load of a VM completed an operation although one ran; vm "" stands for all VMs
@@ -92,7 +81,7 @@ func (s *Stalls) Of(vm string, keep func(workload, group string, prefill bool) b
 	all := &Silence{ShortestNanos: int64(interval.GapMin)}
 	const never, forever = -1 << 62, 1 << 62
 	for i, key := range s.keys(vm, keep) {
-		t := s.tracks[key]
+		t := s.tracks.byKey[key].of
 		if t.unknown {
 			return nil
 		}
@@ -123,7 +112,7 @@ func (s *Stalls) Of(vm string, keep func(workload, group string, prefill bool) b
 
 func (s *Stalls) keys(vm string, keep func(workload, group string, prefill bool) bool) []trackKey {
 	var keys []trackKey
-	for k := range s.tracks {
+	for k := range s.tracks.byKey {
 		if keep(k.workload, k.group, k.prefill) && (vm == "" || k.vm == vm) {
 			keys = append(keys, k)
 		}

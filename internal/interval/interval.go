@@ -163,6 +163,9 @@ func (iv *Interval) NeverIssued() uint64 {
 
 // ErrorCount returns the number of failed operations.
 func (t *Traffic) ErrorCount() uint64 {
+	if len(t.Errors) == 0 { // as it should be: starting to range over a map takes a while
+		return 0
+	}
 	var n uint64
 	for _, c := range t.Errors {
 		n += c
