@@ -13,7 +13,8 @@ import (
 
 // Loads rolls up intervals per start of a workload.
 type Loads struct {
-	loads map[loadKey]*roll
+	loads  map[loadKey]*roll
+	latest *roll // most intervals are of the same load as the one before
 }
 
 type loadKey struct {
@@ -93,6 +94,10 @@ func (l *Loads) AddGauges(iv *interval.Interval) {
 }
 
 func (l *Loads) roll(iv *interval.Interval) *roll {
+	if r := l.latest; r != nil && r.summary.Instance == iv.Instance && r.summary.Prefill == iv.Prefill && r.summary.Workload == iv.Workload &&
+		r.summary.Group == iv.Group {
+		return r
+	}
 	key := loadKey{iv.Workload, iv.Group, iv.Instance, iv.Prefill}
 	r := l.loads[key]
 	if r == nil {
@@ -105,6 +110,7 @@ func (l *Loads) roll(iv *interval.Interval) *roll {
 			Prefill: key.prefill, FromNanos: iv.StartNanos, ToNanos: iv.EndNanos()}
 		l.loads[key] = r
 	}
+	l.latest = r
 	return r
 }
 

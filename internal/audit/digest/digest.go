@@ -115,11 +115,13 @@ func (d *Digest) AddTimes(iv *interval.Interval) {
 
 func (d *Digest) course(iv *interval.Interval) *steady.Course {
 	key := loadKey{iv.Workload, iv.Instance}
-	if d.loads[key] == nil {
+	c := d.loads[key]
+	if c == nil {
 		key.workload = strings.Clone(key.workload)
-		d.loads[key] = &steady.Course{}
+		c = &steady.Course{}
+		d.loads[key] = c
 	}
-	return d.loads[key]
+	return c
 }
 
 // follow checks that iv directly follows the previous interval.
