@@ -19,14 +19,6 @@ const (
 	typeMethodsMax  = 30
 )
 
-// largerPackages are packages that may be larger, each with its reason.
-var largerPackages = map[string]struct {
-	linesMax int
-	why      string
-}{
-	"internal/step": {4500, "a list: one file for each step, none of which needs another"},
-}
-
 // namedFile is a file as the comment of a package lists it.
 var namedFile = regexp.MustCompile(`(?m)^\t([a-z0-9_]+\.go)\b`)
 
@@ -57,13 +49,8 @@ func TestRooms(t *testing.T) {
 		}
 	}
 	for place, n := range lines {
-		if most := max(packageLinesMax, largerPackages[place].linesMax); n > most {
-			t.Errorf("%s: %d lines, want at most %d", place, n, most)
-		}
-	}
-	for place, larger := range largerPackages {
-		if lines[place] == 0 {
-			t.Errorf("%s may have %d lines, %s, and does not exist", place, larger.linesMax, larger.why)
+		if n > packageLinesMax {
+			t.Errorf("%s: %d lines, want at most %d", place, n, packageLinesMax)
 		}
 	}
 	for name, n := range methods {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os/exec"
 
+	"github.com/braggdev/bragg/internal/step/external"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/verb"
 )
@@ -38,7 +39,7 @@ func (s *shell) Run(ctx context.Context, env *verb.Env) error {
 	}
 	cmd := exec.CommandContext(ctx, "sh", "-c", s.Command)
 	cmd.Dir = env.Dir
-	if err := runProgram(ctx, env, cmd); err != nil {
+	if err := external.Run(ctx, env, cmd); err != nil {
 		return err
 	}
 	annotate(env, s.Annotate, "%s", s.Command)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/braggdev/bragg/internal/step/external"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/verb"
 )
@@ -82,12 +83,9 @@ func (s *runCommand) runOn(ctx context.Context, env *verb.Env, shell target.Gues
 	return nil
 }
 
-// outputBytesMax is how much of a program's output is kept: its end, which has the errors.
-const outputBytesMax = 4 << 10
-
 func tail(output string) string {
-	if len(output) > outputBytesMax {
-		return "…" + output[len(output)-outputBytesMax:]
+	if len(output) > external.OutputBytesMax {
+		return "…" + output[len(output)-external.OutputBytesMax:]
 	}
 	return output
 }
