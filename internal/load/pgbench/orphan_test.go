@@ -1,19 +1,14 @@
 package pgbench_test
 
 import (
-	"bufio"
-	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
-	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/loadtest"
 	"github.com/braggdev/bragg/internal/load/pgbench"
@@ -38,12 +33,7 @@ func helper() {
 	if w.Prefill {
 		w.Options["scale"] = "200"
 	}
-	in, err := pgbench.Generator{}.Prepare(context.Background(), w)
-	if err == nil {
-		err = in.Run(context.Background(), load.SinkFunc(func(interval.Interval) { fmt.Println("running") }))
-	}
-	fmt.Println("ended", err)
-	os.Exit(1)
+	loadtest.BeHelper(pgbench.Generator{}, w)
 }
 
 // TestProgramsDieWithUs kills a process that runs a server and pgbench, as power off does with an agent, and then starts again.
@@ -52,36 +42,12 @@ func TestProgramsDieWithUs(t *testing.T) {
 	for _, prefill := range []string{"", "1"} {
 		w := prefilled(t, map[string]string{"scale": "1", "clients": "4"})
 		before := segments(t)
-		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), helperDisk+"="+w.Devices[0].Path, helperPrefill+"="+prefill)
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		lines := bufio.NewScanner(out)
-		for range 5 {
-			if !lines.Scan() || lines.Text() != "running" {
-				t.Fatalf("helper says %q", lines.Text())
-			}
-		}
 		room := filepath.Join(filepath.Dir(w.Devices[0].Path), "pgbench-sdb")
-		if len(users(t, room)) < 2 {
-			t.Errorf("processes %v use %s, want the server and pgbench", users(t, room), room)
-		}
-		if err := cmd.Process.Signal(syscall.SIGKILL); err != nil {
-			t.Error(err)
-		}
-		_ = cmd.Wait()
-		hang := time.Now().Add(30 * time.Second)
-		for len(users(t, room)) > 0 {
-			if time.Now().After(hang) {
-				t.Fatalf("processes %v outlive their parent", users(t, room))
+		loadtest.Orphans(t, []string{helperDisk + "=" + w.Devices[0].Path, helperPrefill + "=" + prefill}, 5, func() {
+			if len(users(t, room)) < 2 {
+				t.Errorf("processes %v use %s, want the server and pgbench", users(t, room), room)
 			}
-			time.Sleep(5 * time.Millisecond)
-		}
+		}, func() []string { return users(t, room) })
 		for _, s := range segments(t) {
 			if !slices.Contains(before, s) {
 				t.Errorf("shared memory stays: %s", s)

@@ -1,0 +1,62 @@
+package loadtest
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load"
+)
+
+// helperRuns is what a helper prints for each interval.
+const helperRuns = "running"
+
+// BeHelper runs a load in a process of its own, until Orphans kills it. It does not return.
+func BeHelper(g load.Generator, w load.Workload) {
+	in, err := g.Prepare(context.Background(), w)
+	if err == nil {
+		err = in.Run(context.Background(), load.SinkFunc(func(interval.Interval) { fmt.Println(helperRuns) }))
+	}
+	fmt.Println("ended", err)
+	os.Exit(1)
+}
+
+// Orphans checks that programs of a load die with the process that runs it, as power off kills an agent. It starts this test binary
+// again with more variables, whose TestMain calls BeHelper, waits for some intervals, calls during, kills the helper, and waits until
+// no process is left.
+func Orphans(t *testing.T, variables []string, intervals int, during func(), left func() []string) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), variables...)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	for range intervals {
+		if !lines.Scan() || lines.Text() != helperRuns {
+			t.Errorf("helper says %q", lines.Text())
+			break
+		}
+	}
+	during()
+	if err := cmd.Process.Kill(); err != nil {
+		t.Error(err)
+	}
+	_ = cmd.Wait()
+	hang := time.Now().Add(30 * time.Second)
+	for len(left()) > 0 {
+		if time.Now().After(hang) {
+			t.Fatalf("processes %v outlive their parent", left())
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
