@@ -76,7 +76,7 @@ func (ev *evaluator) checks(r scenario.Result, e *result.Evaluated, s *result.Su
 			continue
 		}
 		if x.Operator == scenario.NoWorse {
-			list = append(list, pinnedOf(ev).checks(c, x, e, loopsOf(r, e, s.Loads), unsettled)...)
+			list = append(list, ev.pinned.checks(c, x, e, loopsOf(r, e, s.Loads), unsettled)...)
 			continue
 		}
 		switch x.Statistic {
@@ -111,8 +111,10 @@ type measured struct {
 // decide compares the values of all series with a threshold. A missed value takes precedence, then an undecided one; the worst of
 // these is shown.
 func decide(c *result.Check, x scenario.Threshold, values []measured) {
-	if c.Reason != "" || len(values) == 0 {
-		c.Passed = c.Reason == ""
+	if len(values) == 0 {
+		c.Reason = cmp.Or(c.Reason, "nothing was measured")
+	}
+	if c.Reason != "" {
 		return
 	}
 	var decisive outcome

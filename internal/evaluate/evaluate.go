@@ -84,7 +84,7 @@ type evaluator struct {
 	warmUps    warmUps
 	shown      []*shown
 	caveats    []string
-	pinned     *pinned // nil until a threshold asks for it
+	pinned     *pinned // nil unless a threshold needs it
 }
 
 // Run computes everything that reports read: each result of the scenario with its series and statistics, windows, roll-ups per
@@ -98,6 +98,9 @@ func Run(ctx context.Context, in Input) (result.Summary, error) {
 		Ended: in.Ended, Duration: ev.timeline.EndNanos, Windows: ev.windows, Phases: ev.timeline.Phases,
 		Loads:   ev.loads.Summaries(ev.timeline, ev.manifest.Engines, ev.sizeBound),
 		Results: []result.Evaluated{}, Caveats: ev.caveats,
+	}
+	if in.Scenario.ExpectsBaseline() {
+		ev.pinned = pinnedOf(ev)
 	}
 	s.Impacts = ev.impacts.List(ev.grid, &ev.stalls)
 	if s.Durations = ev.timeline.Durations(); s.Durations != nil {

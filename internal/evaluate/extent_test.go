@@ -214,6 +214,16 @@ func TestDeviceCountersOfTheRunPhaseAlone(t *testing.T) {
 			t.Errorf("check %d of a query of averages: %+v", i, c)
 		}
 	}
+	pin(t, b, &s, 1, 1.01, 0.99)
+	again, err := evaluate.Run(context.Background(), evaluate.Input{Bundle: b, Metrics: store, Ended: result.EndedCompleted,
+		Scenario: &scenario.Scenario{Results: []scenario.Result{{Name: "latency", Source: scenario.FromGroup, Group: "g", Type: "latency", Aggregate: "mean",
+			Expect: expects(t, "latency", "mean no worse than baseline")}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := again.Results[0].Checks[0]; c.Passed || !strings.Contains(c.Reason, "mean") {
+		t.Errorf("averages against a baseline: %+v", c)
+	}
 }
 
 func expects(t *testing.T, of string, texts ...string) (list []scenario.Threshold) {

@@ -18,19 +18,16 @@ type pinned struct {
 }
 
 func pinnedOf(ev *evaluator) *pinned {
-	if ev.pinned == nil {
-		b, err := baseline.Attached(ev.in.Bundle)
-		if err != nil { // the scenario expects one, so the session attached one, or why there is none
-			b = nil
-		}
-		ev.pinned = &pinned{b, b.Doubt(baseline.FactorsOf(&ev.manifest, ev.plan))}
+	b, err := baseline.Attached(ev.in.Bundle)
+	if err != nil { // the scenario expects one, so the session attached one, or why there is none
+		b = nil
 	}
-	return ev.pinned
+	return &pinned{b, b.Doubt(baseline.FactorsOf(&ev.manifest, ev.plan))}
 }
 
-// checks judges a threshold against the pinned baseline: a check for each statistic, whose worst series counts. One that is met stays
-// undecided for the reason in hides, if there is one.
-func (b *pinned) checks(c result.Check, x scenario.Threshold, e *result.Evaluated, loops []interval.Loop, hides string) []result.Check {
+// checks judges a threshold against the pinned baseline: a check for each statistic, whose worst series counts. unsettled says why the load
+// decides nothing.
+func (b *pinned) checks(c result.Check, x scenario.Threshold, e *result.Evaluated, loops []interval.Loop, unsettled string) []result.Check {
 	names := []string{x.Statistic}
 	if x.Statistic == "" {
 		names = baseline.Statistics(e.Type)
@@ -38,7 +35,7 @@ func (b *pinned) checks(c result.Check, x scenario.Threshold, e *result.Evaluate
 	var list []result.Check
 	for _, name := range names {
 		one, of := c, x
-		one.Reason = cmp.Or(b.doubt, e.Missing)
+		one.Reason = cmp.Or(b.doubt, e.Missing, unsettled)
 		if of.Statistic = name; x.Statistic == "" {
 			one.Text = name + " " + c.Text
 		}
@@ -46,9 +43,6 @@ func (b *pinned) checks(c result.Check, x scenario.Threshold, e *result.Evaluate
 			one = (&comparing{b, of, e, loops, len(names)}).judge(one)
 		} else if values, _ := statistics(of, e, loops); len(values) == 1 { // to be seen, though it is not judged
 			one.Value, one.AtLeast = result.Number(values[0].value), values[0].atLeast != ""
-		}
-		if one.Passed && hides != "" {
-			one.Passed, one.Reason = false, hides
 		}
 		list = append(list, one)
 	}
@@ -103,8 +97,8 @@ func (of *comparing) row(c result.Check, s result.Stats) (result.Check, outcome)
 	}
 	against := func(bound float64) outcome {
 		x.Value = bound
-		values, _ := statistics(x, &only, of.loops)
-		c.Passed, c.Reason = false, ""
+		values, reason := statistics(x, &only, of.loops)
+		c.Passed, c.Reason = false, reason
 		decide(&c, x, values)
 		switch {
 		case c.Passed:

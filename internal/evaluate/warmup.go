@@ -68,12 +68,15 @@ func findWarmUps(ctx context.Context, ev *evaluator) (warmUps, error) {
 // warmedUp is the workload whose warm-up a result leaves out.
 func warmedUp(r scenario.Result) string { return cmp.Or(r.Mask, r.Workload) }
 
-// warmUpOf judges one start of a workload up to the first event after it: what an event does to a load is not a warm-up.
+// warmUpOf judges one start of a workload up to the first event after it: what an event does to a load is not a warm-up. The start of
+// another workload is one only if there is enough before it to judge: workloads are often started one after another.
 func warmUpOf(ev *evaluator, s analysis.LoadStart, c *steady.Course) result.WarmUp {
 	out := result.WarmUp{Workload: s.Workload, Instance: s.Instance, FromNanos: s.FromNanos, ToNanos: s.FromNanos}
 	to := s.ToNanos
 	for _, w := range ev.windows {
-		if until := min(w.ToNanos, s.ToNanos); until-s.FromNanos >= steady.ValuesMin*max(c.Width(), int64(time.Second)) {
+		until := min(w.ToNanos, s.ToNanos)
+		_, starts := ev.plan.Workload(w.After)
+		if until > s.FromNanos && (!starts || until-s.FromNanos >= steady.ValuesMin*max(c.Width(), int64(time.Second))) {
 			to = until
 			break
 		}
