@@ -4,6 +4,13 @@
 //	prefill:  initdb ▶ postgres ▶ pgbench -i ▶ stop; or pgbench -i against the endpoint
 //	load:     postgres ▶ pgbench -l ──one line per transaction──▶ Intervals; its summary must have the same totals
 //
+//	options.go, plan.go, commands.go   what a workload asks for, its plan, the commands
+//	room.go, lock_*.go, endpoint.go    folders on the VM; databases elsewhere
+//	server.go, series.go               the server of a load, and what it says of itself
+//	run.go, logs.go, log.go            a running load, the log files of pgbench, a line of them
+//	record.go, summary.go              transactions to intervals; the totals of pgbench
+//	simulate.go                        for VMs in memory
+//
 // Every transaction is recorded with the microseconds of pgbench's own log. With a rate, response time counts from the schedule and
 // service time from the start of the transaction; without one the loop is closed. Skipped transactions are operations that were due
 // and never issued; failed ones are errors.

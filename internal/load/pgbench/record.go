@@ -25,7 +25,7 @@ type recorder struct {
 	first    int64 // start of the first transaction, on the axis; 0: none yet
 	last     int64 // end of the last one
 
-	processed, skipped, failed, late uint64
+	processed, skipped, failed uint64
 }
 
 func (r *recorder) period() time.Duration {
@@ -34,8 +34,6 @@ func (r *recorder) period() time.Duration {
 	}
 	return time.Second
 }
-
-func (r *recorder) begin(at int64) { r.extend(at) }
 
 // extend appends an interval that begins at a time.
 func (r *recorder) extend(start int64) {
@@ -48,7 +46,7 @@ func (r *recorder) extend(start int64) {
 const slotsMax = 10_000
 
 // slot returns the open interval of a time; of a time before all of them, the first.
-func (r *recorder) slot(at int64) (iv *interval.Interval, late bool) {
+func (r *recorder) slot(at int64) *interval.Interval {
 	for range slotsMax {
 		last := r.open[len(r.open)-1]
 		if at < last.EndNanos() {
@@ -58,26 +56,22 @@ func (r *recorder) slot(at int64) (iv *interval.Interval, late bool) {
 	}
 	for i := len(r.open) - 1; i > 0; i-- {
 		if at >= r.open[i].StartNanos {
-			return r.open[i], false
+			return r.open[i]
 		}
 	}
-	return r.open[0], at < r.open[0].StartNanos && r.sequence > 0
+	return r.open[0]
 }
 
 // add counts one transaction, whose end is a time on the axis.
 func (r *recorder) add(t transaction) {
-	iv, late := r.slot(t.end)
-	if late {
-		r.late++
-	}
+	iv := r.slot(t.end)
 	begin := t.end - t.latency
 	if r.first == 0 || begin < r.first {
 		r.first = begin
 	}
 	r.last = max(r.last, t.end)
 	if r.config.rate > 0 {
-		due, _ := r.slot(begin)
-		due.Due++
+		r.slot(begin).Due++
 	}
 	traffic := &iv.Directions[t.script]
 	switch {
@@ -110,13 +104,12 @@ func record(h *stat.Histogram, nanos int64) *stat.Histogram {
 
 // gauge notes what the server said at a time.
 func (r *recorder) gauge(values interval.GaugeValues, at int64) {
-	iv, _ := r.slot(at)
-	iv.Gauges = values
+	r.slot(at).Gauges = values
 }
 
 // effort notes the CPU time that pgbench used until a time.
 func (r *recorder) effort(cpu time.Duration, e interval.Effort, at int64) {
-	iv, _ := r.slot(at)
+	iv := r.slot(at)
 	iv.Join(e)
 	if cpu > r.cpu {
 		iv.CPUNanos += int64(cpu - r.cpu)
@@ -163,10 +156,8 @@ func (r *recorder) finish(at int64) {
 		kept.Join(surplus.Effort)
 		kept.CPUNanos += surplus.CPUNanos
 	}
-	if r.config.rate > 0 || len(r.open) > 0 {
-		last := r.open[len(r.open)-1]
-		last.LengthNanos = end - last.StartNanos
-	}
+	last := r.open[len(r.open)-1]
+	last.LengthNanos = end - last.StartNanos
 	for len(r.open) > 1 {
 		r.deliver(false)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/braggdev/bragg/internal/load/program"
 )
 
-// room is the folder of one workload's files on the VM, beside its disks. It is removed with the VM.
+// room is the folder of one database's files on the VM, beside its data disk, or of the clients of an endpoint. It is removed with the VM.
 //
 //	<room>/sdb/data   the database
 //	<room>/sdc/wal    its WAL, if it is on another disk

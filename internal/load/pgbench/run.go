@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -186,7 +187,7 @@ func (in *instance) Run(ctx context.Context, sink load.Sink) error {
 	if in.workload.StartNanos > 0 {
 		_ = wait.For(ctx, time.Duration(in.workload.StartNanos-axis.Now()))
 	}
-	out.begin(axis.Now())
+	out.extend(axis.Now())
 	if ctx.Err() != nil {
 		out.finish(axis.Now())
 		return nil
@@ -236,7 +237,7 @@ func (in *instance) drive(ctx context.Context, axis program.Axis, out *recorder)
 	summary := &textio.Head{MaxBytes: summaryMax}
 	last := program.NewTail(nil)
 	command := in.complete(in.commands.load(in.workload.Runtime))
-	command.Stdout, command.Stderr = summary, writers{last, in.said}
+	command.Stdout, command.Stderr = summary, io.MultiWriter(last, in.said)
 	fmt.Fprintf(in.said, "$ %s\n", command)
 	if in.series != nil {
 		out.gauges = in.series.begin()
@@ -250,14 +251,14 @@ func (in *instance) drive(ctx context.Context, axis program.Axis, out *recorder)
 	logs := newLogs(in.logs(), p.ID(), in.config, shift)
 	defer logs.close()
 	err = in.follow(ctx, p, follower{axis, out, logs, in.series})
-	end := axis.Now()
-	if r := in.workload.Runtime; r > 0 && ctx.Err() == nil {
+	failed, end := p.Wait(), axis.Now()
+	if r := in.workload.Runtime; r > 0 && ctx.Err() == nil && err == nil && failed == nil {
 		end = max(began, out.first) + int64(r) // starting and ending take a while, which is not part of the load
 	}
 	out.finish(end)
 	text := summary.String()
 	fmt.Fprint(in.said, text)
-	if failed := p.Wait(); failed != nil && err == nil {
+	if failed != nil && err == nil {
 		err = in.conceal(fmt.Errorf("pgbench: %w%s", failed, last.Quoted()))
 	}
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -27,7 +28,7 @@ const (
 	answerEvery    = 50 * time.Millisecond
 )
 
-// environment of all programs: nothing of this process's but where temporary files go.
+// environment of all programs: nothing of this process's.
 func (in *instance) environment() []string {
 	return slices.Concat([]string{"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C", "TZ=UTC", "PGCONNECT_TIMEOUT=30", "PGAPPNAME=bragg"}, in.access)
 }
@@ -85,9 +86,8 @@ func (in *instance) startServer(ctx context.Context) error {
 		}
 	}
 	command := in.complete(in.commands.postgres())
-	in.log = program.NewTranscript(len(in.log.String()) + outputMax)
 	last := program.NewTail(nil)
-	command.Stdout, command.Stderr = in.log, writers{in.log, last}
+	command.Stdout, command.Stderr = in.log, io.MultiWriter(in.log, last)
 	fmt.Fprintf(in.said, "$ %s\n", command)
 	server, err := command.Start()
 	if err != nil {
@@ -118,16 +118,6 @@ func hugePages(pid int) bool {
 	return err != nil || strings.Contains(string(maps), "/anon_hugepage")
 }
 
-// writers write to all of them.
-type writers []interface{ Write([]byte) (int, error) }
-
-func (w writers) Write(p []byte) (int, error) {
-	for _, one := range w {
-		_, _ = one.Write(p)
-	}
-	return len(p), nil
-}
-
 // stopServer ends the server, with a last checkpoint if there is time.
 func (in *instance) stopServer() {
 	if in.server == nil {
@@ -146,19 +136,19 @@ func (in *instance) checkData(ctx context.Context) error {
 	if in.config.endpoint != "" && own {
 		return nil
 	}
-	missing := func(found string) error {
-		return &diag.Error{Code: "no-database", Exit: diag.ExitData,
+	missing := func(found string, err error) error {
+		return &diag.Error{Code: "no-database", Exit: diag.ExitData, Err: err,
 			Message: fmt.Sprintf("want data of scale %d, found %s", in.config.scale, found),
 			Hint:    "add workload.PrefillRun for this workload, or for one with the same disk and scale, before the load"}
 	}
-	text, err := in.query(ctx, benchRole, database, "SELECT count(*) FROM pgbench_branches")
-	if program.Failed(errors.Unwrap(err)) {
-		return missing("none")
+	text, err := in.query(ctx, benchRole, database, "SELECT count(*) FROM pgbench_branches WHERE to_regclass('pgbench_accounts_pkey') IS NOT NULL") // made last
+	if program.Failed(err) {
+		return missing("none", err)
 	} else if err != nil {
 		return err
 	}
 	if n, err := strconv.Atoi(text); err != nil || n != in.config.scale && in.config.scale != 0 {
-		return missing("scale " + text)
+		return missing("scale "+text, nil)
 	}
 	return nil
 }

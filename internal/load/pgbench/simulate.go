@@ -64,7 +64,7 @@ func (s *simulated) Run(ctx context.Context, sink load.Sink) error {
 	}
 	out := &recorder{workload: w, config: c, sink: sink}
 	at := axis.Now()
-	out.begin(at)
+	out.extend(at)
 	runtime := w.Runtime
 	if w.Prefill {
 		runtime = simulatedPrefill

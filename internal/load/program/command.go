@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/braggdev/bragg/internal/interval"
@@ -192,21 +193,24 @@ func (s *Stopper) End() {
 
 // Transcript keeps the beginning and the end of what programs write, for the bundle. Safe for concurrent use.
 type Transcript struct {
+	mu   sync.Mutex
+	free int // bytes that the head still takes
 	head textio.Head
 	tail textio.Tail
 }
 
 // NewTranscript returns a transcript of at most bytesMax bytes.
 func NewTranscript(bytesMax int) *Transcript {
-	return &Transcript{head: textio.Head{MaxBytes: bytesMax / 2}, tail: textio.Tail{MaxBytes: bytesMax / 2}}
+	return &Transcript{free: bytesMax / 2, head: textio.Head{MaxBytes: bytesMax / 2}, tail: textio.Tail{MaxBytes: bytesMax / 2}}
 }
 
 func (t *Transcript) Write(p []byte) (int, error) {
-	before := len(t.head.Bytes())
-	_, _ = t.head.Write(p)
-	if kept := len(t.head.Bytes()) - before; kept < len(p) {
-		_, _ = t.tail.Write(p[kept:])
-	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	kept := min(len(p), t.free)
+	t.free -= kept
+	_, _ = t.head.Write(p[:kept])
+	_, _ = t.tail.Write(p[kept:])
 	return len(p), nil
 }
 
