@@ -14,8 +14,9 @@ import (
 )
 
 const (
-	// silentAfter: a VM whose intervals are older than those of the others by this is not waited for.
-	silentAfter = int64(10 * time.Second)
+	// silentAfter: a VM whose intervals are older than those of the others by this is not waited for. Generators that read a program's log
+	// may be 30 s late.
+	silentAfter = int64(45 * time.Second)
 	// checksPerWindow is how often a load is judged in the time of a window, at most once a second.
 	checksPerWindow = 20
 )

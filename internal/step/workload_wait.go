@@ -2,10 +2,8 @@ package step
 
 import (
 	"context"
-	"slices"
 	"time"
 
-	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/unit"
 	"github.com/braggdev/bragg/internal/verb"
 )
@@ -51,18 +49,17 @@ type waitWorkload struct {
 func (s *waitWorkload) Check(v *verb.View, problems *verb.Problems) {
 	checkStarted(s.Workload, false, v, problems)
 	checkNotNegative(problems, "timeout_secs", s.Timeout)
-	given := func(name string) bool {
-		return slices.ContainsFunc(problems.Call.Args, func(a scenario.Argument) bool { return a.Name == name && a.Value != nil })
-	}
 	if s.Until == "" {
-		for _, name := range []string{"window_secs", "max_secs"} {
-			if given(name) {
+		onlyUntil := func(name string, given *time.Duration) {
+			if given != nil {
 				problems.Hint(name, "argument-without-until", "add until: steady", name+" is for a wait until the load is steady")
 			}
 		}
+		onlyUntil("window_secs", s.Window)
+		onlyUntil("max_secs", s.Most)
 		return
 	}
-	if given("timeout_secs") {
+	if s.Timeout != nil {
 		problems.Hint("timeout_secs", "timeout-with-until", "use max_secs", "timeout_secs is for a wait for the end of the load")
 	}
 	switch wait := s.settling(v.Factor); {
@@ -86,8 +83,10 @@ func (s *waitWorkload) settling(factor float64) verb.Settling {
 		}
 		return otherwise
 	}
-	out := verb.Settling{Workload: s.Workload, Window: scaled(s.Window, settlingWindow)}
-	out.Most = scaled(s.Most, max(settlingMost, out.Window))
+	out := verb.Settling{Workload: s.Workload, Window: scaled(s.Window, settlingWindow), Most: scaled(s.Most, settlingMost)}
+	if s.Most == nil {
+		out.Most = max(out.Most, out.Window)
+	}
 	return out
 }
 
