@@ -1,7 +1,7 @@
 // Package result writes, seals and reads bundles. A bundle is one folder with all data of a run; it can be copied, archived and
 // compared. The package does not evaluate or draw.
 //
-//	Create ──▶ Writer: manifest.json, plan.json, events.ndjson, {intervals,samples}.ndjson.zst (append only)
+//	Create ──▶ Writer: manifest.json, plan.json, events.ndjson, {intervals,rollups,samples}.ndjson.zst (append only)
 //	Writer.Seal(Summary) ──▶ summary.json and seal.json with the hash of every file
 //	Open ──▶ Bundle: read only, lazy, also for a bundle that was cut off at any byte
 //

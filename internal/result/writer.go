@@ -105,9 +105,7 @@ func Create(dir string, m Manifest) (*Writer, error) {
 		w.closeFiles()
 		return nil, fmt.Errorf("create bundle %q: %w", dir, err)
 	}
-	if err := w.start(); err != nil {
-		return nil, fmt.Errorf("create bundle %q: %w", dir, err)
-	}
+	w.start()
 	return w, nil
 }
 
@@ -135,9 +133,7 @@ func Continue(dir string) (*Writer, error) {
 		w.closeFiles()
 		return nil, fmt.Errorf("continue bundle %q: %w", dir, err)
 	}
-	if err := w.start(); err != nil {
-		return nil, fmt.Errorf("continue bundle %q: %w", dir, err)
-	}
+	w.start()
 	return w, nil
 }
 
@@ -181,19 +177,13 @@ func (w *Writer) takeReserve() error {
 
 func (w *Writer) freeReserve() { _ = os.Remove(filepath.Join(w.dir, reserveFile)) }
 
-func (w *Writer) start() error {
-	var err error
-	if w.rollups, err = rollup.NewWriter(w.dir, intervalsFile, rollupsFile); err != nil {
-		w.freeReserve()
-		w.closeFiles()
-		return err
-	}
+func (w *Writer) start() {
+	w.rollups, _ = rollup.NewWriter(w.dir, intervalsFile, rollupsFile) // without them, an evaluation takes longer
 	w.synced = time.Now()
 	w.failed = make(chan struct{})
 	w.stop = make(chan struct{})
 	w.stopped = make(chan struct{})
 	go w.flushLoop()
-	return nil
 }
 
 func (w *Writer) flushLoop() {
@@ -448,13 +438,13 @@ func (w *Writer) shut() bool {
 }
 
 func (w *Writer) closeFiles() {
+	w.closeRollups() // while the lock keeps other writers away
 	if w.events != nil {
 		unlockFile(w.events)
 		_ = w.events.Close()
 	}
 	w.intervals.close()
 	w.samples.close()
-	w.closeRollups()
 }
 
 // closeRollups waits for the record that is being written. An evaluation does not need it.

@@ -7,8 +7,9 @@ import (
 	"strconv"
 )
 
-// A folded Histogram has its totals while its buckets are still text, or only Sum and Max. Everything else needs buckets. Most evaluations of one interval need only its totals, and reading the buckets into memory takes ten
-// times as long as adding them to those of another Histogram straight from the text.
+// A folded Histogram has either its totals, with its buckets still as text, or only Sum and Max. Nothing else of it may be used before
+// Unfold. Most evaluations of one interval need only its totals, and reading the buckets into memory takes ten times as long as adding
+// them to those of another Histogram straight from the text.
 
 // errFolded means that a folded Histogram does not have the layout of AppendJSON, or contradicts itself.
 var errFolded = errors.New("read histogram: not as written by this program")
@@ -47,9 +48,8 @@ func (h *Histogram) ReadFolded(r *Tokens) {
 	h.count = r.Uint()
 	r.Literal(`,"sum":`)
 	h.sum = r.float()
-	if r.Optional(`,"sq":`) {
-		h.sumSq = r.float()
-	}
+	r.Literal(`,"sq":`)
+	h.sumSq = r.float()
 	r.Literal(`,"min":`)
 	h.min = r.Uint()
 	r.Literal(`,"max":`)
@@ -59,13 +59,11 @@ func (h *Histogram) ReadFolded(r *Tokens) {
 		r.Literal(`,"sq_low":`)
 		h.sumSqLow = r.float()
 	}
-	if r.Optional(`,"b":"`) {
-		end := max(bytes.IndexByte(r.Data[r.Pos:], '"'), 0)
-		h.walked = r.Data[r.Pos : r.Pos+end]
-		r.Pos += end
-		r.Literal(`"`)
-	}
-	r.Literal(`}`)
+	r.Literal(`,"b":"`)
+	end := max(bytes.IndexByte(r.Data[r.Pos:], '"'), 0)
+	h.walked = r.Data[r.Pos : r.Pos+end]
+	r.Pos += end
+	r.Literal(`"}`)
 	r.Bad = r.Bad || h.min > h.max || h.count == 0 && h.max > 0
 }
 

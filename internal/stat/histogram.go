@@ -6,11 +6,12 @@
 //
 //	histogram.go, totals.go, encode.go, read.go  the Histogram and its JSON
 //	fold.go      histograms of which only totals are read
-//	coarse.go    a small histogram
+//	coarse.go    a small histogram, one for every second of a load
 //	between.go   bounds of a quantile from ranks, and how strongly operations correlate
 //	blocks.go    error of the mean of points that correlate
 //	ratio.go     ratio of two groups of runs, with interval, detectable change and Holm's correction
 //	change.go    changes of level in a history
+//	shift.go     difference of two groups of runs, and Welch's t for it and ratio.go
 //	student.go   Student's t and the beta function
 package stat
 

@@ -1,8 +1,8 @@
 // Package rollup reads the intervals of a bundle fast: on all processors, and from merged records where they suffice. It knows nothing of
 // results: what it delivers can be evaluated like single intervals.
 //
-//	intervals file ──parts.go──▶ jobs ──job.go, in parallel──▶ Batch: each interval with totals only, and merged intervals
-//	rollups file ────────┘                          └─ merge.go: neighbours of one workload and VM become one
+//	intervals file ──source.go──▶ jobs ──job.go, in parallel──▶ Batch: each interval with totals only, and merged intervals
+//	rollups file ─────────┘                          └─ merge.go: neighbours of one workload and VM become one
 //	intervals file ──writer.go, while the run goes on──▶ rollups file
 //
 //	record.go  one record of the rollups file

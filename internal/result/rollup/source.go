@@ -72,6 +72,9 @@ func (s *Source) Batches(ctx context.Context, cuts Cuts) iter.Seq2[*Batch, error
 				return
 			}
 		}
+		if err := ctx.Err(); err != nil { // which may have ended the jobs before the file did
+			yield(nil, err)
+		}
 	}
 }
 
