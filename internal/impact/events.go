@@ -108,8 +108,16 @@ func joined(events []*event) []*event {
 		head.With = append(head.With, e.Event)
 		head.ToNanos = max(head.ToNanos, e.ToNanos)
 		maps.Copy(head.taken, e.taken)
-		if telling(e.Kind) < telling(head.Kind) {
+		switch mine, heads := telling(e.Kind), telling(head.Kind); {
+		case mine < heads:
 			head.Kind, head.Subjects, head.VMs = e.Kind, e.Subjects, e.VMs
+		case mine == heads && (e.Kind == result.ImpactNodeOff || e.Kind == result.ImpactNodeShutdown):
+			for _, node := range e.Subjects {
+				if !slices.Contains(head.Subjects, node) {
+					head.Subjects = append(head.Subjects, node)
+				}
+			}
+			head.VMs = len(head.taken) // of both
 		}
 	}
 	return out

@@ -3,7 +3,7 @@
 // from those that lived on. It does not judge: thresholds and findings are elsewhere.
 //
 //	analysis.Timeline ──New──▶ events: what happened, to which VMs; baseline and time to look at for each load
-//	intervals ──Add──▶ stalls, failures and latency of each VM; analysis.Grid ──▶ its rates, second by second
+//	intervals ──Add──▶ stalls and failures of each VM, ──AddLatency──▶ its latencies; analysis.Grid ──▶ its rates, second by second
 //	──List──▶ result.Impact ──Sentence──▶ one sentence for people
 //
 //	events.go   finds events, baselines and what each event took away
@@ -30,7 +30,8 @@ const (
 	singleMax = 256
 )
 
-// Impacts scores the events of one run. Call List after Add has received all intervals, in their order per workload and VM.
+// Impacts scores the events of one run. Call List after Add and AddLatency have received all intervals, in
+// their order per workload and VM.
 type Impacts struct {
 	timeline *analysis.Timeline
 	events   []*event
