@@ -4,23 +4,21 @@
 //	intervals ──Digest.Add──▶ Digest ┐
 //	manifest, plan, events, summary ─┴──Check──▶ findings, worst first
 //
-// A rule is one file and one line in Rules; those on the data of loads and on machines are in packages below this one. Every rule is described for users in docs/guides/audit.md.
+// A rule is one file and one line in Rules; those on the data of loads and on machines are in packages below this one. Every rule is
+// described for users in docs/guides/audit.md.
 package audit
 
 import (
 	"cmp"
 	"slices"
 
-	"github.com/braggdev/bragg/internal/audit/machine"
-
 	"github.com/braggdev/bragg/internal/audit/data"
-
+	"github.com/braggdev/bragg/internal/audit/machine"
 	"github.com/braggdev/bragg/internal/audit/rule"
-
 	"github.com/braggdev/bragg/internal/finding"
 )
 
-// Rules lists all rules. To add one: a file beside this one, a line here, a section in docs/guides/audit.md.
+// Rules lists all rules. To add one: a file here, in data or in machine, a line here, a section in docs/guides/audit.md.
 func Rules() []rule.Rule {
 	return []rule.Rule{
 		runIncomplete,

@@ -6,10 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/braggdev/bragg/internal/audit/rule"
-
 	"github.com/braggdev/bragg/internal/audit"
 	"github.com/braggdev/bragg/internal/audit/digest"
+	"github.com/braggdev/bragg/internal/audit/rule"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/result"

@@ -8,9 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/braggdev/bragg/internal/audit/rule"
-
 	"github.com/braggdev/bragg/internal/audit"
+	"github.com/braggdev/bragg/internal/audit/rule"
 	"github.com/braggdev/bragg/internal/extent"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/braggdev/bragg/internal/audit/rule"
-
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/unit"

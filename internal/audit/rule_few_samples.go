@@ -6,7 +6,6 @@ import (
 	"math"
 
 	"github.com/braggdev/bragg/internal/audit/rule"
-
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/unit"

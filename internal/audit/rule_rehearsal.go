@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/audit/rule"
-
 	"github.com/braggdev/bragg/internal/finding"
 )
 

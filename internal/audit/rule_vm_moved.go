@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/braggdev/bragg/internal/audit/rule"
-
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/unit"

@@ -8,11 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/braggdev/bragg/internal/audit/rule"
-
 	"github.com/braggdev/bragg/internal/analysis"
 	"github.com/braggdev/bragg/internal/audit"
 	"github.com/braggdev/bragg/internal/audit/digest"
+	"github.com/braggdev/bragg/internal/audit/rule"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/plan"

@@ -9,11 +9,10 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/braggdev/bragg/internal/fio/fioreport"
-
 	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fio/fiojob"
+	"github.com/braggdev/bragg/internal/fio/fioreport"
 	"github.com/braggdev/bragg/internal/fio/iojob"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/textio"

@@ -8,11 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/braggdev/bragg/internal/report/document"
-
 	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/report/document"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/session"
 )

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/report/document"
-
 	"github.com/braggdev/bragg/internal/report/live"
 
 	"github.com/spf13/cobra"

@@ -6,9 +6,8 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/braggdev/bragg/internal/audit/rule"
-
 	"github.com/braggdev/bragg/internal/audit"
+	"github.com/braggdev/bragg/internal/audit/rule"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/report/document"
 	"github.com/braggdev/bragg/internal/textio"

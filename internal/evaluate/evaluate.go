@@ -25,11 +25,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/braggdev/bragg/internal/audit/rule"
-
 	"github.com/braggdev/bragg/internal/analysis"
 	"github.com/braggdev/bragg/internal/audit"
 	"github.com/braggdev/bragg/internal/audit/digest"
+	"github.com/braggdev/bragg/internal/audit/rule"
 	"github.com/braggdev/bragg/internal/evaluate/staircase"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/impact"

@@ -11,10 +11,9 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/lab/chassis"
 	"github.com/braggdev/bragg/internal/wait"
-
-	"github.com/braggdev/bragg/internal/diag"
 )
 
 // HostStatus is the state of a host, reported by the keeper.

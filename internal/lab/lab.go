@@ -25,9 +25,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/braggdev/bragg/internal/lab/chassis"
-
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/lab/chassis"
 )
 
 // Options are what a lab is made of. The zero value is a lab called "default" of two libvirt hosts.

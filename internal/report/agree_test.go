@@ -10,13 +10,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/braggdev/bragg/internal/report/document"
-	"github.com/braggdev/bragg/internal/unit"
-
-	"github.com/braggdev/bragg/internal/report/draw"
-
 	"github.com/braggdev/bragg/internal/report"
+	"github.com/braggdev/bragg/internal/report/document"
+	"github.com/braggdev/bragg/internal/report/draw"
 	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/unit"
 )
 
 // row is one row of statistics as any form of the report shows it.

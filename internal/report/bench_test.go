@@ -13,9 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/braggdev/bragg/internal/report/page"
-
 	"github.com/braggdev/bragg/internal/report/document"
+	"github.com/braggdev/bragg/internal/report/page"
 
 	"github.com/chromedp/chromedp"
 

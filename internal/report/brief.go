@@ -7,14 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/braggdev/bragg/internal/report/page"
-	"github.com/braggdev/bragg/internal/textio"
-
 	"github.com/braggdev/bragg/internal/report/document"
-
 	"github.com/braggdev/bragg/internal/report/draw"
-
+	"github.com/braggdev/bragg/internal/report/page"
 	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/textio"
 	"github.com/braggdev/bragg/internal/unit"
 )
 

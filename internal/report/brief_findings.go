@@ -7,9 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/braggdev/bragg/internal/report/document"
-
 	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/report/document"
 )
 
 // briefFindingsMax bounds the findings of the short form. Failures and unknowns are always shown.

@@ -6,11 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/braggdev/bragg/internal/report/document"
-
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/report"
+	"github.com/braggdev/bragg/internal/report/document"
 )
 
 // manyFindings is a rehearsal with findings that belong together and some that do not.

@@ -8,10 +8,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/braggdev/bragg/internal/report/document"
-
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/report/document"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/stat"
 )

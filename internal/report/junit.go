@@ -10,13 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/braggdev/bragg/internal/report/page"
-
-	"github.com/braggdev/bragg/internal/report/document"
-
-	"github.com/braggdev/bragg/internal/report/draw"
-
 	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/report/document"
+	"github.com/braggdev/bragg/internal/report/draw"
+	"github.com/braggdev/bragg/internal/report/page"
 	"github.com/braggdev/bragg/internal/result"
 )
 

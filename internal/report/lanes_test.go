@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/braggdev/bragg/internal/report/document"
-
 	"github.com/braggdev/bragg/internal/result"
 )
 

@@ -13,9 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/braggdev/bragg/internal/report/document"
-
 	"github.com/braggdev/bragg/internal/evaluate"
+	"github.com/braggdev/bragg/internal/report/document"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/result/resulttest"
 )

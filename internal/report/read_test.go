@@ -10,13 +10,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/braggdev/bragg/internal/report/document"
-
-	"github.com/braggdev/bragg/internal/report/draw"
-
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/report"
+	"github.com/braggdev/bragg/internal/report/document"
+	"github.com/braggdev/bragg/internal/report/draw"
 	"github.com/braggdev/bragg/internal/result"
 )
 

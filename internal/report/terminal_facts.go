@@ -5,10 +5,9 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/report/document"
 	"github.com/braggdev/bragg/internal/unit"
-
-	"github.com/braggdev/bragg/internal/interval"
 )
 
 func (p *textPage) steps(d *document.Document) {

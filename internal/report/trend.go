@@ -87,7 +87,9 @@ func trendPlot(t *compare.Trend) draw.Plot {
 		plot.Level = []draw.XY{{X: 1, Y: float64(b.Mean)}, {X: float64(len(t.Points)), Y: float64(b.Mean)}}
 		plot.YName += ", ╌ baseline"
 	}
-	plot.From = max(0, low-(high-low)/10)
+	if high > low { // else the axis begins at zero
+		plot.From = max(0, low-(high-low)/10)
+	}
 	return plot
 }
 

@@ -7,9 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/braggdev/bragg/internal/report/document"
-
 	"github.com/braggdev/bragg/internal/report"
+	"github.com/braggdev/bragg/internal/report/document"
 	"github.com/braggdev/bragg/internal/result"
 )
 

@@ -8,9 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/braggdev/bragg/internal/lab/chassis"
-
 	"github.com/braggdev/bragg/internal/lab"
+	"github.com/braggdev/bragg/internal/lab/chassis"
 	"github.com/braggdev/bragg/internal/lab/labtest"
 	"github.com/braggdev/bragg/internal/testreq"
 )

@@ -9,12 +9,11 @@ import (
 	"testing/fstest"
 
 	"github.com/braggdev/bragg/internal/compare"
-	"github.com/braggdev/bragg/internal/report/document"
-
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/lint"
 	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/report"
+	"github.com/braggdev/bragg/internal/report/document"
 	"github.com/braggdev/bragg/internal/report/page"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/scenario"

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/braggdev/bragg/internal/audit/rule"
-
 	"github.com/braggdev/bragg/internal/extent"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/load"

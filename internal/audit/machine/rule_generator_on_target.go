@@ -4,7 +4,6 @@ import (
 	"net"
 
 	"github.com/braggdev/bragg/internal/audit/rule"
-
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/stat"
 	"github.com/braggdev/bragg/internal/unit"

@@ -61,7 +61,9 @@ func newBaselineSet(p *console.Process) *cobra.Command {
 					return &diag.Error{Code: "foreign-bundle", Message: word + " is not in the runs folder " + dir, Exit: diag.ExitUsage,
 						Hint: "copy the bundle into it, or name its folder with --runs DIR"}
 				}
-				ids = append(ids, filepath.Base(found))
+				if id := filepath.Base(found); !slices.Contains(ids, id) {
+					ids = append(ids, id)
+				}
 			}
 			scenario, err := baseline.Set(dir, ids, time.Now())
 			if err != nil {

@@ -11,9 +11,8 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/braggdev/bragg/internal/report/page"
-
 	"github.com/braggdev/bragg/internal/report/document"
+	"github.com/braggdev/bragg/internal/report/page"
 
 	"github.com/spf13/cobra"
 

@@ -5,9 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/braggdev/bragg/internal/report/document"
-
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/report/document"
 	"github.com/braggdev/bragg/internal/result"
 )
 

@@ -9,11 +9,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/braggdev/bragg/internal/fio/fioreport"
-
 	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fio/fiojob"
+	"github.com/braggdev/bragg/internal/fio/fioreport"
 	"github.com/braggdev/bragg/internal/fio/iohosts"
 	"github.com/braggdev/bragg/internal/sshlink"
 )

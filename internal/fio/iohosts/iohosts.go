@@ -19,9 +19,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/braggdev/bragg/internal/fio/fioreport"
-
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/fio/fioreport"
 	"github.com/braggdev/bragg/internal/sshlink"
 )
 

@@ -9,7 +9,6 @@ import (
 
 	"github.com/braggdev/bragg/internal/agent/wire"
 	"github.com/braggdev/bragg/internal/fio/fioreport"
-
 	"github.com/braggdev/bragg/internal/textio"
 )
 

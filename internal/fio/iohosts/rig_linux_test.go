@@ -10,9 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/braggdev/bragg/internal/fio/fioreport"
-
 	"github.com/braggdev/bragg/internal/fio/fiojob"
+	"github.com/braggdev/bragg/internal/fio/fioreport"
 	"github.com/braggdev/bragg/internal/fio/iohosts"
 	"github.com/braggdev/bragg/internal/testreq"
 )

@@ -14,9 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/braggdev/bragg/internal/fio/fioreport"
-
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/fio/fioreport"
 	"github.com/braggdev/bragg/internal/fio/iohosts"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/stat"

@@ -13,10 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/braggdev/bragg/internal/lab/chassis"
-
 	"github.com/braggdev/bragg/internal/image"
 	"github.com/braggdev/bragg/internal/lab"
+	"github.com/braggdev/bragg/internal/lab/chassis"
 	"github.com/braggdev/bragg/internal/lab/labtest"
 	"github.com/braggdev/bragg/internal/testreq"
 )

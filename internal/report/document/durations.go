@@ -7,11 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/braggdev/bragg/internal/report/draw"
-	"github.com/braggdev/bragg/internal/unit"
-
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/report/draw"
 	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/unit"
 )
 
 // noDurations is the value for a run without operations.

@@ -6,10 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/report/draw"
 	"github.com/braggdev/bragg/internal/textio"
-
-	"github.com/braggdev/bragg/internal/interval"
 )
 
 // Values of Document.Ended for a bundle without a summary.

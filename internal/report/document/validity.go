@@ -9,9 +9,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/braggdev/bragg/internal/report/draw"
-
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/report/draw"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/unit"
 )

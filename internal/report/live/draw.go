@@ -7,9 +7,8 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/report/draw"
-	"github.com/braggdev/bragg/internal/unit"
-
 	"github.com/braggdev/bragg/internal/textio"
+	"github.com/braggdev/bragg/internal/unit"
 )
 
 var nan = math.NaN()

@@ -12,10 +12,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/braggdev/bragg/internal/report/draw"
-
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/plan"
+	"github.com/braggdev/bragg/internal/report/draw"
 	"github.com/braggdev/bragg/internal/textio"
 )
 

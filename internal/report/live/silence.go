@@ -6,11 +6,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/report/draw"
 	"github.com/braggdev/bragg/internal/textio"
 	"github.com/braggdev/bragg/internal/unit"
-
-	"github.com/braggdev/bragg/internal/interval"
 )
 
 // A VM whose agent does not answer sends no data. The sums of its load lack its part, and the view must say so.

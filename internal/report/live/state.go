@@ -7,10 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/braggdev/bragg/internal/report/draw"
-
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/plan"
+	"github.com/braggdev/bragg/internal/report/draw"
 	"github.com/braggdev/bragg/internal/stat"
 	"github.com/braggdev/bragg/internal/textio"
 	"github.com/braggdev/bragg/internal/unit"

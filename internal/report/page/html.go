@@ -16,13 +16,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/braggdev/bragg/internal/report/document"
-	"github.com/braggdev/bragg/internal/unit"
-
-	"github.com/braggdev/bragg/internal/report/draw"
-
 	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/report/document"
+	"github.com/braggdev/bragg/internal/report/draw"
 	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/unit"
 )
 
 //go:embed assets

@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"github.com/braggdev/bragg/internal/report/document"
-
 	"github.com/braggdev/bragg/internal/result"
 )
 

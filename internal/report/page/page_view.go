@@ -9,9 +9,7 @@ import (
 	"strings"
 
 	"github.com/braggdev/bragg/internal/report/document"
-
 	"github.com/braggdev/bragg/internal/report/draw"
-
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/textio"
 	"github.com/braggdev/bragg/internal/unit"
