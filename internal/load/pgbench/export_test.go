@@ -1,6 +1,10 @@
 package pgbench
 
-import "time"
+import (
+	"time"
+
+	"github.com/braggdev/bragg/internal/load/program"
+)
 
 // Exports for tests.
 var (
@@ -21,11 +25,11 @@ type Parsed struct {
 // ParseLine reads one line of a transaction log.
 func ParseLine(line string, rated bool) (Parsed, error) {
 	t, err := parseTransaction([]byte(line), rated)
-	p := Parsed{t.script, t.end, t.latency, t.lag, t.failed}
+	p := Parsed{t.Kind, t.End, t.Latency, t.Lag, t.Failed}
 	switch {
-	case t.skipped:
+	case t.Skipped:
 		p.Outcome = "skipped"
-	case t.failed == "":
+	case t.Failed == "":
 		p.Outcome = "ok"
 	}
 	return p, err
@@ -39,7 +43,7 @@ func ParseSummary(text string) ([3]uint64, error) {
 
 // Compare holds totals against a summary, as at the end of a load.
 func Compare(processed, skipped, failed uint64, text string) error {
-	return (&recorder{processed: processed, skipped: skipped, failed: failed}).compare(text)
+	return compare(&program.Recorder{Done: processed, Skipped: skipped, Failed: failed}, text)
 }
 
 // Gauges are those between two answers of a server, and since a first one.

@@ -6,17 +6,9 @@ import (
 	"math"
 	"strconv"
 	"time"
-)
 
-// transaction is one line of pgbench's log.
-type transaction struct {
-	script  int
-	end     int64 // Unix time, nanoseconds
-	latency int64 // from the schedule where there is one, nanoseconds
-	lag     int64 // from the schedule to the start, nanoseconds
-	skipped bool
-	failed  string // class of the failure
-}
+	"github.com/braggdev/bragg/internal/load/program"
+)
 
 // Bounds of the numbers in a line, so that sums do not overflow.
 const (
@@ -24,10 +16,10 @@ const (
 	unixMax   = int64(math.MaxInt64) / 4 / int64(time.Second)
 )
 
-// parseTransaction reads one line without its end:
+// parseTransaction reads one line without its end. Its Kind is the number of the script, its End is Unix time.
 //
 //	client transaction latency|skipped|failed|serialization|deadlock script seconds microseconds [lag, with a rate] [retries]
-func parseTransaction(line []byte, rated bool) (t transaction, err error) {
+func parseTransaction(line []byte, rated bool) (t program.Operation, err error) {
 	fields := bytes.Fields(line)
 	want := 6
 	if rated {
@@ -53,16 +45,16 @@ func parseTransaction(line []byte, rated bool) (t transaction, err error) {
 	number(1, math.MaxInt64)
 	switch outcome := string(fields[2]); outcome {
 	case "skipped":
-		t.skipped = true
+		t.Skipped = true
 	case "failed", "serialization", "deadlock":
-		t.failed = outcome
+		t.Failed = outcome
 	default:
-		t.latency = number(2, microsMax) * int64(time.Microsecond)
+		t.Latency = number(2, microsMax) * int64(time.Microsecond)
 	}
-	t.script = int(number(3, math.MaxInt16))
-	t.end = number(4, unixMax)*int64(time.Second) + number(5, int64(time.Second/time.Microsecond)-1)*int64(time.Microsecond)
+	t.Kind = int(number(3, math.MaxInt16))
+	t.End = number(4, unixMax)*int64(time.Second) + number(5, int64(time.Second/time.Microsecond)-1)*int64(time.Microsecond)
 	if rated {
-		t.lag = min(number(6, microsMax)*int64(time.Microsecond), t.latency)
+		t.Lag = min(number(6, microsMax)*int64(time.Microsecond), t.Latency)
 	}
 	return t, err
 }

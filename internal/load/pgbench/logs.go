@@ -48,7 +48,7 @@ func newLogs(folder string, pid int, c *config, shift int64) *logs {
 }
 
 // read passes on all lines that are complete.
-func (l *logs) read(add func(transaction)) error {
+func (l *logs) read(add func(program.Operation)) error {
 	for _, f := range l.files {
 		if err := l.readFile(f, add); err != nil {
 			return fmt.Errorf("read %s: %w", filepath.Base(f.path), err)
@@ -57,7 +57,7 @@ func (l *logs) read(add func(transaction)) error {
 	return nil
 }
 
-func (l *logs) readFile(f *logFile, add func(transaction)) error {
+func (l *logs) readFile(f *logFile, add func(program.Operation)) error {
 	if f.file == nil {
 		file, err := os.OpenFile(f.path, os.O_RDWR, 0)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -86,7 +86,7 @@ func (l *logs) readFile(f *logFile, add func(transaction)) error {
 	}
 }
 
-func (l *logs) lines(f *logFile, text []byte, add func(transaction)) error {
+func (l *logs) lines(f *logFile, text []byte, add func(program.Operation)) error {
 	for {
 		end := bytes.IndexByte(text, '\n')
 		if end < 0 {
@@ -103,11 +103,11 @@ func (l *logs) lines(f *logFile, text []byte, add func(transaction)) error {
 		if err != nil {
 			return err
 		}
-		if t.script >= len(l.config.scripts) {
-			return fmt.Errorf("script %d of %d", t.script, len(l.config.scripts))
+		if t.Kind >= len(l.config.scripts) {
+			return fmt.Errorf("script %d of %d", t.Kind, len(l.config.scripts))
 		}
-		t.end += l.shift
-		f.last = max(f.last, t.end)
+		t.End += l.shift
+		f.last = max(f.last, t.End)
 		add(t)
 		f.part, text = f.part[:0], text[end+1:]
 	}

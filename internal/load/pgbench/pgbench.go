@@ -8,7 +8,7 @@
 //	room.go, lock_*.go, endpoint.go    folders on the VM; databases elsewhere
 //	server.go, series.go               the server of a load, and what it says of itself
 //	run.go, logs.go, log.go            a running load, the log files of pgbench, a line of them
-//	record.go, summary.go              transactions to intervals; the totals of pgbench
+//	summary.go                         the totals of pgbench
 //	simulate.go                        for VMs in memory
 //
 // Every transaction is recorded with the microseconds of pgbench's own log. With a rate, response time counts from the schedule and

@@ -22,7 +22,8 @@ import (
 const (
 	stopGrace  = 10 * time.Second // for transactions in flight, between the alarm and SIGKILL
 	lookEvery  = 200 * time.Millisecond
-	outputMax  = 64 << 10 // of the server's log and of pgbench's own output
+	holdMax    = 30 * time.Second // how long an interval waits for lines that pgbench has not written yet; later ones count in a later interval
+	outputMax  = 64 << 10         // of the server's log and of pgbench's own output
 	summaryMax = 1 << 20
 )
 
@@ -180,16 +181,16 @@ func (in *instance) Run(ctx context.Context, sink load.Sink) error {
 	}
 	defer func() { _ = in.Close() }()
 	axis := program.NewAxis(in.workload.ZeroUnixNanos)
-	out := &recorder{workload: in.workload, config: in.config, sink: sink}
+	out := &program.Recorder{Workload: in.workload, Sink: sink, Rated: in.config.rate > 0, Clients: in.config.clients}
 	if in.config.endpoint == "" {
-		out.gauges = unknownGauges()
+		out.Gauges = unknownGauges()
 	}
 	if in.workload.StartNanos > 0 {
 		_ = wait.For(ctx, time.Duration(in.workload.StartNanos-axis.Now()))
 	}
-	out.extend(axis.Now())
+	out.Begin(axis.Now())
 	if ctx.Err() != nil {
-		out.finish(axis.Now())
+		out.Finish(axis.Now())
 		return nil
 	}
 	var err error
@@ -205,7 +206,7 @@ func (in *instance) Run(ctx context.Context, sink load.Sink) error {
 }
 
 // fill initialises the database and reports that time passes.
-func (in *instance) fill(ctx context.Context, axis program.Axis, out *recorder) error {
+func (in *instance) fill(ctx context.Context, axis program.Axis, out *program.Recorder) error {
 	done := make(chan error, 1)
 	go func() { done <- in.initialise(ctx) }()
 	tick := time.NewTicker(lookEvery)
@@ -213,10 +214,10 @@ func (in *instance) fill(ctx context.Context, axis program.Axis, out *recorder) 
 	for {
 		select {
 		case err := <-done:
-			out.finish(axis.Now())
+			out.Finish(axis.Now())
 			return err
 		case <-tick.C:
-			out.release(axis.Now())
+			out.Release(axis.Now())
 		}
 	}
 }
@@ -233,19 +234,19 @@ func (in *instance) initialise(ctx context.Context) error {
 }
 
 // drive runs pgbench and follows its logs.
-func (in *instance) drive(ctx context.Context, axis program.Axis, out *recorder) error {
+func (in *instance) drive(ctx context.Context, axis program.Axis, out *program.Recorder) error {
 	summary := &textio.Head{MaxBytes: summaryMax}
 	last := program.NewTail(nil)
 	command := in.complete(in.commands.load(in.workload.Runtime))
 	command.Stdout, command.Stderr = summary, io.MultiWriter(last, in.said)
 	fmt.Fprintf(in.said, "$ %s\n", command)
 	if in.series != nil {
-		out.gauges = in.series.begin()
+		out.Gauges = in.series.begin()
 	}
 	began, shift := axis.Now(), unixShift(axis)
 	p, err := command.Start()
 	if err != nil {
-		out.finish(axis.Now())
+		out.Finish(axis.Now())
 		return fmt.Errorf("start pgbench: %w", err)
 	}
 	logs := newLogs(in.logs(), p.ID(), in.config, shift)
@@ -253,9 +254,9 @@ func (in *instance) drive(ctx context.Context, axis program.Axis, out *recorder)
 	err = in.follow(ctx, p, follower{axis, out, logs, in.series})
 	failed, end := p.Wait(), axis.Now()
 	if r := in.workload.Runtime; r > 0 && ctx.Err() == nil && err == nil && failed == nil {
-		end = max(began, out.first) + int64(r) // starting and ending take a while, which is not part of the load
+		end = max(began, out.First()) + int64(r) // starting and ending take a while, which is not part of the load
 	}
-	out.finish(end)
+	out.Finish(end)
 	text := summary.String()
 	fmt.Fprint(in.said, text)
 	if failed != nil && err == nil {
@@ -264,7 +265,7 @@ func (in *instance) drive(ctx context.Context, axis program.Axis, out *recorder)
 	if err != nil {
 		return err
 	}
-	return out.compare(text)
+	return compare(out, text)
 }
 
 // unixShift is what has to be added to Unix time for the axis. pgbench adds a constant to a monotonic clock, so that one look at
@@ -277,19 +278,19 @@ func unixShift(a program.Axis) int64 {
 // follower is what takes the transactions of a running pgbench.
 type follower struct {
 	axis   program.Axis
-	out    *recorder
+	out    *program.Recorder
 	logs   *logs
 	server *series // nil with an endpoint
 }
 
 func (f *follower) look(p *program.Process) error {
 	if f.server != nil {
-		if values, fresh := f.server.look(f.out.period()); fresh {
-			f.out.gauge(values, f.axis.Now())
+		if values, fresh := f.server.look(f.out.Period()); fresh {
+			f.out.Gauge(values, f.axis.Now())
 		}
 	}
-	f.out.effort(p.UsedCPU(), p.Effort(), f.axis.Now())
-	return f.logs.read(f.out.add)
+	f.out.Effort(p.UsedCPU(), p.Effort(), f.axis.Now())
+	return f.logs.read(f.out.Add)
 }
 
 // follow reads the logs until pgbench has ended. Its alarm ends it early: it completes what is in flight and prints its summary.
@@ -302,7 +303,7 @@ func (in *instance) follow(ctx context.Context, p *program.Process, f follower) 
 		defer timer.Stop()
 		over = timer.C
 	}
-	tick := time.NewTicker(min(lookEvery, f.out.period()/2))
+	tick := time.NewTicker(min(lookEvery, f.out.Period()/2))
 	defer tick.Stop()
 	cancelled := ctx.Done()
 	for {
@@ -315,7 +316,7 @@ func (in *instance) follow(ctx context.Context, p *program.Process, f follower) 
 				<-p.Done()
 				return err
 			}
-			f.out.release(min(f.axis.Now(), max(f.logs.complete(), f.axis.Now()-int64(holdMax))))
+			f.out.Release(min(f.axis.Now(), max(f.logs.complete(), f.axis.Now()-int64(holdMax))))
 		case <-over:
 			over = nil
 			stop.Begin()
@@ -329,15 +330,15 @@ func (in *instance) follow(ctx context.Context, p *program.Process, f follower) 
 var errDifferent = errors.New("pgbench's summary and its log differ")
 
 // compare holds the totals of all intervals against the summary.
-func (r *recorder) compare(text string) error {
+func compare(r *program.Recorder, text string) error {
 	s, err := parseSummary(text)
 	if err != nil {
 		return err
 	}
-	if s.processed != r.processed || s.skipped != r.skipped || s.failed != r.failed {
+	if s.processed != r.Done || s.skipped != r.Skipped || s.failed != r.Failed {
 		return &diag.Error{Code: "totals-differ", Exit: diag.ExitUndecided, Err: errDifferent,
 			Message: fmt.Sprintf("recorded %d transactions, %d skipped, %d failed, and pgbench reports %d, %d, %d",
-				r.processed, r.skipped, r.failed, s.processed, s.skipped, s.failed)}
+				r.Done, r.Skipped, r.Failed, s.processed, s.skipped, s.failed)}
 	}
 	if s.aborted {
 		return errors.New("pgbench reports that the run was aborted")

@@ -4,6 +4,7 @@
 //	load.Need ──Find──▶ Tools: paths and versions, or one error with all that is missing and the packages that bring it
 //	Command ──Start──▶ Process, which ends with this process ──Wait──▶ its end
 //	its output ──▶ Tail for error messages, Transcript for the bundle
+//	its operations ──Recorder──▶ Intervals; on VMs in memory, Simulated replaces it
 package program
 
 import (

@@ -1,0 +1,58 @@
+package program_test
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/program"
+)
+
+// Operations that arrive in any order are all in one interval each, and intervals follow each other without a gap.
+func TestRecorderKeepsEveryOperation(t *testing.T) {
+	for seed := range uint64(200) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		var got []interval.Interval
+		r := &program.Recorder{Workload: load.Workload{Name: "W", IntervalLength: 100 * time.Millisecond},
+			Sink: load.SinkFunc(func(iv interval.Interval) { got = append(got, iv) }), Rated: seed%2 == 0}
+		begin := random.Int64N(int64(time.Hour))
+		r.Begin(begin)
+		now := begin
+		for range 300 {
+			now += random.Int64N(int64(50 * time.Millisecond))
+			o := program.Operation{Kind: random.IntN(3), End: now - random.Int64N(int64(time.Second)), Latency: random.Int64N(int64(time.Second)), Bytes: 512}
+			o.Lag = random.Int64N(o.Latency + 1)
+			switch random.IntN(10) {
+			case 0:
+				o.Skipped = true
+			case 1:
+				o.Failed = "deadlock"
+			}
+			if r.Add(o); random.IntN(4) == 0 {
+				r.Release(now - int64(500*time.Millisecond))
+			}
+			if random.IntN(50) == 0 {
+				r.Count(1, now, 7, 7*512)
+			}
+		}
+		r.Finish(now)
+		var done, bytes, failed, skipped, due uint64
+		at := got[0].StartNanos
+		for i, iv := range got {
+			if iv.Sequence != int64(i) || iv.StartNanos != at || iv.LengthNanos <= 0 || iv.Final != (i == len(got)-1) {
+				t.Fatalf("seed %d: interval %d of %d: %+v, want a start at %d", seed, i, len(got), iv, at)
+			}
+			at = iv.EndNanos()
+			for k := range iv.Directions {
+				d := &iv.Directions[k]
+				done, bytes, failed = done+d.Operations, bytes+d.Bytes, failed+d.ErrorCount()
+			}
+			skipped, due = skipped+iv.NotIssued, due+iv.Due
+		}
+		if done != r.Done || bytes != 512*done || failed != r.Failed || skipped != r.Skipped || r.Rated && due != 300 {
+			t.Fatalf("seed %d: %d done, %d failed, %d skipped, %d due, and the totals are %d, %d, %d", seed, done, failed, skipped, due, r.Done, r.Failed, r.Skipped)
+		}
+	}
+}
