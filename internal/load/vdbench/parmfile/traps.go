@@ -1,0 +1,142 @@
+package parmfile
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/braggdev/bragg/internal/diag"
+)
+
+// traps warns of what vdbench runs although its author hardly means it, and reports what it refuses.
+func (f *File) traps() {
+	for _, sd := range f.Of(Storage) {
+		if _, has := sd.Get("lun"); !has {
+			f.fault(sd.Name, "no-lun", "sd="+sd.Name.Text+" has no lun", "")
+		}
+	}
+	for _, fsd := range f.Of(FileSystem) {
+		if _, has := fsd.Get("anchor"); !has {
+			f.fault(fsd.Name, "no-anchor", "fsd="+fsd.Name.Text+" has no anchor", "")
+		}
+	}
+	f.selections(Workload, "sd", Storage)
+	f.selections(FileWork, "fsd", FileSystem)
+	for _, rd := range f.Of(Run) {
+		f.run(rd)
+	}
+}
+
+// selections checks the names in workloads.
+func (f *File) selections(kind Kind, key string, of Kind) {
+	for _, d := range f.Of(kind) {
+		if p, has := d.Get(key); has {
+			f.Select(of, p)
+		}
+	}
+}
+
+func (f *File) warn(w Word, code, hint, format string, args ...any) {
+	f.At(w, diag.SeverityWarning, code, fmt.Sprintf(format, args...), hint)
+}
+
+// run checks one run definition.
+func (f *File) run(rd *Definition) {
+	for _, kind := range []Kind{Workload, FileWork} {
+		p, has := rd.Get(string(kind))
+		if !has {
+			continue
+		}
+		chosen := f.Select(kind, p)
+		f.skew(rd, chosen)
+		for _, wd := range chosen {
+			f.sequential(rd, wd)
+		}
+	}
+	if _, named := rd.Get("sd"); named {
+		f.sdOfRun(rd)
+	}
+	f.times(rd)
+	if p, has := rd.Get("forxfersize"); has && len(p.Values) > 2 && len(p.Values)%2 == 0 {
+		if _, problem := p.mix(); problem == "" {
+			f.warn(p.Key, "loop-not-mix", "put the distribution into xfersize of the workload", "a run makes a loop of these sizes, and not a distribution with percentages")
+		}
+	}
+	iorate, rated := rd.Get("iorate")
+	_, fwdRated := rd.Get("fwdrate")
+	if _, curve := rd.Get("curve"); curve && strings.ToLower(rd.Text("iorate", "")) != "curve" {
+		f.warn(rd.Name, "curve-without-effect", "add iorate=curve", "curve= has an effect only with iorate=curve")
+	}
+	if rated && len(iorate.Values) > 1 {
+		for _, v := range iorate.Values {
+			if strings.EqualFold(v.Text, "curve") {
+				f.fault(v, "bad-value", "iorate: curve stands alone", "")
+			}
+		}
+	}
+	if _, replays := rd.Get("replay"); !rated && !fwdRated && !replays && !f.Issues.HasErrors() {
+		f.fault(rd.Name, "no-rate", "rd="+rd.Name.Text+" has no iorate or fwdrate", "iorate=max runs as fast as possible")
+	}
+}
+
+// sdOfRun checks the storage that a run names itself, where names may also be the words that make runs of it.
+func (f *File) sdOfRun(rd *Definition) {
+	p, _ := rd.Get("sd")
+	if t := p.Values[0].Text; t != "single" && t != "range" && !strings.HasPrefix(t, "setsof") {
+		f.Select(Storage, p)
+	}
+}
+
+// skew checks that the shares of a run's workloads sum to 100.
+func (f *File) skew(rd *Definition, chosen []*Definition) {
+	sum, given := 0.0, 0
+	for _, wd := range chosen {
+		if v := wd.Number("skew", 0); v > 0 {
+			sum, given = sum+v, given+1
+		}
+	}
+	if given == len(chosen) && given > 0 && math.Abs(sum-100) > 1e-6 || sum > 100+1e-6 {
+		f.fault(rd.Name, "skew", fmt.Sprintf("the skew of the workloads of rd=%s sums to %g, not to 100", rd.Name.Text, sum), "")
+	}
+}
+
+// sequential warns of workloads that go through the same places in order.
+func (f *File) sequential(rd, wd *Definition) {
+	seekpct := strings.ToLower(wd.Text("seekpct", "100"))
+	if seekpct != "0" && seekpct != "seq" && seekpct != "sequential" && seekpct != "eof" && seekpct != "-1" {
+		return
+	}
+	if len(f.Of(Host)) > 1 && wd.Kind == Workload {
+		f.warn(wd.Word("seekpct"), "same-sequential-region", "give each host a range or an sd of its own",
+			"every host of rd=%s reads or writes the same blocks in the same order, so that all but the first find them in caches", rd.Name.Text)
+	}
+	if p := wd.Number("rdpct", 100); p > 0 && p < 100 && wd.Kind == Workload {
+		f.warn(wd.Word("seekpct"), "sequential-mix", "", "reads and writes of wd=%s share one sequence of blocks: neither of both is sequential on its own", wd.Name.Text)
+	}
+}
+
+// Times that vdbench assumes.
+const (
+	elapsedDefault  = 30
+	intervalMaximum = 60
+	curveSecondsMin = 60
+)
+
+// times checks the length of runs.
+func (f *File) times(rd *Definition) {
+	elapsed := rd.Seconds("elapsed", elapsedDefault*1e9).Seconds()
+	interval := rd.Seconds("interval", 0).Seconds()
+	warmup := rd.Seconds("warmup", 0).Seconds()
+	if interval == 0 {
+		interval = min(elapsed/2, intervalMaximum)
+	}
+	if elapsed < 2*interval {
+		f.fault(rd.Word("elapsed"), "too-short", fmt.Sprintf("elapsed of %g s is shorter than two intervals of %g s", elapsed, interval), "the first interval is not in the totals")
+	}
+	if warmup > 0 && interval > 0 && math.Mod(warmup, interval) > 1e-9 {
+		f.warn(rd.Word("warmup"), "warmup-not-multiple", "", "warmup of %g s is not a multiple of the interval of %g s", warmup, interval)
+	}
+	if strings.EqualFold(rd.Text("iorate", ""), "curve") && elapsed < curveSecondsMin {
+		f.warn(rd.Word("elapsed"), "short-curve", "elapsed=60 or more", "every point of the curve, and the maximum that all of them depend on, is measured for %g s only", elapsed)
+	}
+}
