@@ -64,6 +64,15 @@ type Device struct {
 	ActualBytes int64 `json:"actual_bytes,omitempty"`
 }
 
+// Device returns the device with that name.
+func (w *Workload) Device(name string) (Device, bool) {
+	i := slices.IndexFunc(w.Devices, func(d Device) bool { return d.Name == name })
+	if i < 0 {
+		return Device{}, false
+	}
+	return w.Devices[i], true
+}
+
 // Scale shrinks byte extents of a rehearsal: size, filesize, offset, zonesize, zoneskip and io_size are multiplied by
 // Factor, rounded to a multiple of the largest block of the job, and kept to at least BlocksMin such blocks. Rates and
 // block sizes stay. The zero value changes nothing.

@@ -1,18 +1,14 @@
 package pgbench
 
 import (
-	"time"
-
 	"github.com/braggdev/bragg/internal/load/program"
 )
 
 // Exports for tests.
 var (
-	ParseEndpoint = parseEndpoint
-	ShellCommand  = shellCommand
-	Conceal       = conceal
-	ScaleFor      = scaleFor
-	DataBytes     = dataBytes
+	ShellCommand = shellCommand
+	ScaleFor     = scaleFor
+	DataBytes    = dataBytes
 )
 
 // Parsed is one line of a transaction log: script, end, latency and lag in nanoseconds, and "ok", "skipped" or the failure.
@@ -44,16 +40,4 @@ func ParseSummary(text string) ([3]uint64, error) {
 // Compare holds totals against a summary, as at the end of a load.
 func Compare(processed, skipped, failed uint64, text string) error {
 	return compare(&program.Recorder{Done: processed, Skipped: skipped, Failed: failed}, text)
-}
-
-// Gauges are those between two answers of a server, and since a first one.
-func Gauges(first, before, now string, passed time.Duration) ([]float64, error) {
-	var counters [3][counterCount]float64
-	for i, line := range []string{first, before, now} {
-		var err error
-		if counters[i], err = parseCounters(line); err != nil {
-			return nil, err
-		}
-	}
-	return gaugesOf(counters[0], counters[1], counters[2], passed), nil
 }

@@ -1,7 +1,6 @@
 package pgbench_test
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -113,40 +112,6 @@ func FuzzSummary(f *testing.F) {
 		f.Add(read(f, name))
 	}
 	f.Fuzz(func(_ *testing.T, text string) { _, _ = pgbench.ParseSummary(text) })
-}
-
-func TestEndpoint(t *testing.T) {
-	secret := filepath.Join(t.TempDir(), "password")
-	if err := os.WriteFile(secret, []byte("s3cret\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	env, err := pgbench.ParseEndpoint("host=db.example port=5433\nuser=bench dbname=b password_file=" + secret)
-	if err != nil || fmt.Sprint(env) != "[PGHOST=db.example PGPORT=5433 PGUSER=bench PGDATABASE=b PGPASSWORD=s3cret]" {
-		t.Errorf("%v, %v", env, err)
-	}
-	for _, text := range []string{"", "user=x", "host=x host=y", "host=x s3cret", "host=x options=s3cret", "host=x password=s3cret password=s3cret", "host=x password_file=/s3cret"} {
-		if env, err := pgbench.ParseEndpoint(text); err == nil || strings.Contains(err.Error(), "s3cret") {
-			t.Errorf("%q: %v, %v", text, env, err)
-		}
-	}
-}
-
-// TestConceal: messages of programs have nothing of an endpoint's settings.
-func TestConceal(t *testing.T) {
-	access := []string{"PGHOST=db.example", "PGPORT=5433", "PGUSER=bench", "PGDATABASE=sales", "PGPASSWORD=s3cret"}
-	for text, want := range map[string]string{
-		`connection to server at "db.example" (10.1.2.3), port 5433 failed: FATAL:  password authentication failed for user "bench"`: `connection to server at (address), port (PGPORT) failed: FATAL:  password authentication failed for user (PGUSER)`,
-		`no pg_hba.conf entry for host "10.9.9.9", user "bench", database "sales"`:                                                   `no pg_hba.conf entry for host (address), user (PGUSER), database (PGDATABASE)`,
-		`could not translate host name db.example: s3cret`:                                                                           `could not translate host name (PGHOST): (PGPASSWORD)`,
-		`pgbench: 5433 transactions`: `pgbench: 5433 transactions`,
-	} {
-		if got := pgbench.Conceal(text, access); got != want {
-			t.Errorf("%s: %s", text, got)
-		}
-	}
-	if text := `connection to server at "x"`; pgbench.Conceal(text, nil) != text {
-		t.Error("messages of an own server changed")
-	}
 }
 
 func TestScripts(t *testing.T) {

@@ -5,8 +5,6 @@
 //	load:     postgres ▶ pgbench -l ──one line per transaction──▶ Intervals; its summary must have the same totals
 //
 //	options.go, plan.go, commands.go   what a workload asks for, its plan, the commands
-//	room.go, lock_*.go, endpoint.go    folders on the VM; databases elsewhere
-//	server.go, series.go               the server of a load, and what it says of itself
 //	run.go, logs.go, log.go            a running load, the log files of pgbench, a line of them
 //	summary.go                         the totals of pgbench
 //	simulate.go                        for VMs in memory
@@ -20,9 +18,9 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/postgres"
 	"github.com/braggdev/bragg/internal/load/program"
 )
 
@@ -33,22 +31,6 @@ const Name = "pgbench"
 type Generator struct{}
 
 var _ load.Generator = Generator{}
-
-// folders are where packages keep several versions of PostgreSQL side by side.
-var folders = []string{"/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/lib/postgresql*/bin"}
-
-// oldest is the first version with all options that are used. Only version 15 is tested.
-const oldest = "13"
-
-func needs(c *config) []load.Need {
-	client := []load.Package{{Family: load.Debian, Name: "postgresql"}, {Family: load.RedHat, Name: "postgresql-contrib"}, {Family: load.SUSE, Name: "postgresql-contrib"}}
-	list := []load.Need{{Program: "pgbench", Oldest: oldest, Packages: client}, {Program: "psql", Oldest: oldest, Packages: client}}
-	if c.endpoint == "" {
-		server := []load.Package{{Family: load.Debian, Name: "postgresql"}, {Family: load.RedHat, Name: "postgresql-server"}, {Family: load.SUSE, Name: "postgresql-server"}}
-		list = append(list, load.Need{Program: "initdb", Oldest: oldest, Packages: server}, load.Need{Program: "postgres", Oldest: oldest, Packages: server})
-	}
-	return list
-}
 
 // Plan returns the commands that would run and the data that they need. It does not look at this machine's programs.
 func (Generator) Plan(w load.Workload) (load.Plan, error) {
@@ -82,16 +64,12 @@ func (c *config) engine() interval.Engine {
 	for _, s := range c.scripts {
 		e.Operations = append(e.Operations, s.name)
 	}
-	if c.endpoint == "" {
-		e.Gauges = gauges
+	if c.server.Endpoint == "" {
+		e.Gauges = postgres.Gauges
 	}
 	if c.contended() {
 		e.Notes = append(e.Notes, interval.EngineNote{Code: "scale-below-clients",
 			Text: fmt.Sprintf("%d clients update %d rows of pgbench_branches and wait for each other's locks", c.clients, c.scale)})
 	}
 	return e
-}
-
-func fault(code, message, hint string) error {
-	return &diag.Error{Code: code, Message: message, Hint: hint, Exit: diag.ExitUnavailable}
 }

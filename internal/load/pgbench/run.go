@@ -5,14 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
+	"strconv"
 	"syscall"
 	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/postgres"
 	"github.com/braggdev/bragg/internal/load/program"
 	"github.com/braggdev/bragg/internal/textio"
 	"github.com/braggdev/bragg/internal/wait"
@@ -23,8 +23,7 @@ const (
 	stopGrace  = 10 * time.Second // for transactions in flight, between the alarm and SIGKILL
 	lookEvery  = 200 * time.Millisecond
 	holdMax    = 30 * time.Second // how long an interval waits for lines that pgbench has not written yet; later ones count in a later interval
-	outputMax  = 64 << 10         // of the server's log and of pgbench's own output
-	summaryMax = 1 << 20
+	summaryMax = 1 << 20          // bytes of pgbench's own output
 )
 
 // instance is one prepared load or prefill.
@@ -32,17 +31,11 @@ type instance struct {
 	workload load.Workload
 	config   *config
 	commands commands
-	room     *room
-	access   []string // environment by which clients reach an endpoint: it may hold a password
-	version  string   // of pgbench
-	database string   // version of the server
-	server   *program.Process
-	series   *series             // of the server of a load
+	server   *postgres.Server
+	series   *postgres.Series    // of the server of a load
 	said     *program.Transcript // commands and what they printed
-	log      *program.Transcript // of the server
+	log      string              // folder of the transaction logs in the room
 	used     bool
-	// smallPages: the scenario asks for huge pages, and the server did not get them.
-	smallPages bool
 }
 
 var (
@@ -54,98 +47,71 @@ var (
 // prepare finds programs and data, and starts the server of a load.
 func (in *instance) prepare(ctx context.Context) (err error) {
 	c := in.config
-	c.shrink(in.workload.Scale.Factor)
-	in.log = program.NewTranscript(outputMax)
-	tools, err := program.Find(ctx, needs(c), folders...)
+	in.server, err = c.server.Open(ctx, &in.workload, postgres.Use{Name: Name, Needs: []load.Need{postgres.Client("pgbench")}, Said: in.said})
 	if err != nil {
 		return err
 	}
-	if c.endpoint != "" {
-		if in.access, err = readEndpoint(c.endpoint); err != nil {
-			return err
-		}
+	in.commands = commands{Commands: in.server.Commands, config: c, major: in.server.Tool("pgbench").Major()}
+	if in.workload.Prefill && c.server.Endpoint == "" {
+		return nil // it makes the server once it runs
 	}
-	in.version = tools["pgbench"].Version
-	in.commands = commands{config: c, tools: tools, major: tools["pgbench"].Major(),
-		folder: func(disk string) string { return program.Inherited(0) + "/" + of(disk) }}
-	if in.room, err = openRoom(&in.workload, c); err != nil {
+	if err := in.server.Up(ctx); err != nil || in.workload.Prefill {
 		return err
 	}
-	switch {
-	case c.endpoint != "":
-		if err := in.greet(ctx); err != nil || in.workload.Prefill {
-			return err
-		}
-	case in.workload.Prefill:
-		in.database = tools["postgres"].Version
-		return nil
-	case !in.hasServer():
-		return &diag.Error{Code: "no-database", Exit: diag.ExitData, Message: fmt.Sprintf("disk %s has no database", c.disk),
-			Hint: "add workload.PrefillRun before the load"}
-	default:
-		if err := in.startServer(ctx); err != nil {
-			return err
-		}
-		in.database = tools["postgres"].Version
-	}
-	return in.prepareLoad(ctx)
-}
-
-// greet asks the endpoint for its version.
-func (in *instance) greet(ctx context.Context) (err error) {
-	in.database, err = in.query(ctx, "", "", "SHOW server_version")
-	if err != nil {
-		return &diag.Error{Code: "endpoint-unreachable", Exit: diag.ExitUnavailable, Message: fmt.Sprintf("reach endpoint %q", in.config.endpoint), Err: err}
-	}
-	return nil
-}
-
-// prepareLoad checks the data and writes the script.
-func (in *instance) prepareLoad(ctx context.Context) error {
 	if err := in.checkData(ctx); err != nil {
 		return err
 	}
-	// Texts are left out: addresses, paths, and commands and connections of a superuser, which may have passwords.
-	if _, err := in.query(ctx, benchRole, database, "SELECT name, setting, unit, source FROM pg_settings"+
-		" WHERE source <> 'default' AND vartype <> 'string' AND name <> 'port' ORDER BY name"); err != nil {
+	if in.series, err = in.server.OpenSeries(ctx); err != nil {
 		return err
 	}
-	if in.config.endpoint == "" {
-		var err error
-		if in.series, err = in.openSeries(ctx); err != nil {
-			return err
-		}
-	}
-	if err := in.room.make(of(in.config.disk)); err != nil {
+	return in.makeLog()
+}
+
+// makeLog makes an empty folder for transaction logs, with the workload's own script.
+func (in *instance) makeLog() error {
+	disk := program.DiskFolder(in.config.server.Disk)
+	in.log = disk + "/log"
+	if err := in.server.Room.Make(disk); err != nil {
 		return err
 	}
-	if err := in.room.clear(of(in.config.disk) + "/log"); err != nil {
+	if err := in.server.Room.Clear(in.log); err != nil {
 		return err
 	}
 	for _, s := range in.config.scripts {
-		if !s.own {
-			continue
-		}
-		path := filepath.Join(in.logs(), s.name+".sql")
-		if err := os.WriteFile(path, []byte(in.workload.Config), 0o600); err != nil {
-			return err
-		}
-		if err := in.room.account.Own(path); err != nil {
-			return err
+		if s.own {
+			return in.server.Room.WriteFile(in.log+"/"+s.name+".sql", in.workload.Config)
 		}
 	}
 	return nil
 }
 
-func (in *instance) logs() string { return filepath.Join(in.room.path, of(in.config.disk), "log") }
+// checkData makes sure that the server has the data of the workload.
+func (in *instance) checkData(ctx context.Context) error {
+	if in.config.server.Endpoint != "" && in.config.ownScript() {
+		return nil
+	}
+	missing := func(found string, err error) error {
+		return &diag.Error{Code: "no-database", Exit: diag.ExitData, Err: err,
+			Message: fmt.Sprintf("want data of scale %d, found %s", in.config.scale, found),
+			Hint:    "add workload.PrefillRun for this workload, or for one with the same disk and scale, before the load"}
+	}
+	text, err := in.server.Query(ctx, "SELECT count(*) FROM pgbench_branches WHERE to_regclass('pgbench_accounts_pkey') IS NOT NULL") // made last
+	if program.Failed(err) {
+		return missing("none", err)
+	} else if err != nil {
+		return err
+	}
+	if n, err := strconv.Atoi(text); err != nil || n != in.config.scale && in.config.scale != 0 {
+		return missing("scale "+text, nil)
+	}
+	return nil
+}
 
 // Engine describes the programs of this VM; see load.Describer.
 func (in *instance) Engine() interval.Engine {
 	e := in.config.engine()
-	e.Version, e.Backends = in.version, []string{"PostgreSQL " + in.database}
-	if in.smallPages {
-		e.Notes = append(e.Notes, interval.EngineNote{Code: "huge-pages", Text: "huge_pages=try, and the system had none to give"})
-	}
+	e.Version = in.server.Tool("pgbench").Version
+	in.server.Describe(&e)
 	return e
 }
 
@@ -155,23 +121,14 @@ func (in *instance) SetTime(zeroUnixNanos, startNanos int64) {
 }
 
 // Outputs has the commands with their output, and the server's log; see load.Teller.
-func (in *instance) Outputs() []load.Output {
-	list := []load.Output{{Name: "pgbench.txt", Text: conceal(in.said.String(), in.access)}}
-	if text := in.log.String(); text != "" {
-		list = append(list, load.Output{Name: "postgres.log", Text: text})
-	}
-	return list
-}
+func (in *instance) Outputs() []load.Output { return in.server.Outputs("pgbench.txt") }
 
 // Close stops the server.
 func (in *instance) Close() error {
 	in.used = true
-	in.series.close()
+	in.series.Close()
 	in.series = nil
-	in.stopServer()
-	err := in.room.close()
-	in.room = nil
-	return err
+	return in.server.Close()
 }
 
 // Run runs the load or the prefill; see load.Instance.
@@ -182,8 +139,8 @@ func (in *instance) Run(ctx context.Context, sink load.Sink) error {
 	defer func() { _ = in.Close() }()
 	axis := program.NewAxis(in.workload.ZeroUnixNanos)
 	out := &program.Recorder{Workload: in.workload, Sink: sink, Rated: in.config.rate > 0, Clients: in.config.clients}
-	if in.config.endpoint == "" {
-		out.Gauges = unknownGauges()
+	if in.config.server.Endpoint == "" {
+		out.Gauges = postgres.UnknownGauges()
 	}
 	if in.workload.StartNanos > 0 {
 		_ = wait.For(ctx, time.Duration(in.workload.StartNanos-axis.Now()))
@@ -223,13 +180,13 @@ func (in *instance) fill(ctx context.Context, axis program.Axis, out *program.Re
 }
 
 func (in *instance) initialise(ctx context.Context) error {
-	if in.config.endpoint == "" {
-		if err := in.createServer(ctx); err != nil {
+	if in.config.server.Endpoint == "" {
+		if err := in.server.Create(ctx); err != nil {
 			return err
 		}
 	}
-	_, err := in.run(ctx, in.commands.initialise())
-	in.stopServer()
+	_, err := in.server.Run(ctx, in.commands.initialise())
+	in.server.Stop()
 	return err
 }
 
@@ -237,19 +194,17 @@ func (in *instance) initialise(ctx context.Context) error {
 func (in *instance) drive(ctx context.Context, axis program.Axis, out *program.Recorder) error {
 	summary := &textio.Head{MaxBytes: summaryMax}
 	last := program.NewTail(nil)
-	command := in.complete(in.commands.load(in.workload.Runtime))
+	command := in.server.Complete(in.commands.load(in.workload.Runtime))
 	command.Stdout, command.Stderr = summary, io.MultiWriter(last, in.said)
 	fmt.Fprintf(in.said, "$ %s\n", command)
-	if in.series != nil {
-		out.Gauges = in.series.begin()
-	}
+	out.Gauges = in.series.Begin()
 	began, shift := axis.Now(), unixShift(axis)
 	p, err := command.Start()
 	if err != nil {
 		out.Finish(axis.Now())
 		return fmt.Errorf("start pgbench: %w", err)
 	}
-	logs := newLogs(in.logs(), p.ID(), in.config, shift)
+	logs := newLogs(in.server.Room.Path(in.log), p.ID(), in.config, shift)
 	defer logs.close()
 	err = in.follow(ctx, p, follower{axis, out, logs, in.series})
 	failed, end := p.Wait(), axis.Now()
@@ -260,7 +215,7 @@ func (in *instance) drive(ctx context.Context, axis program.Axis, out *program.R
 	text := summary.String()
 	fmt.Fprint(in.said, text)
 	if failed != nil && err == nil {
-		err = in.conceal(fmt.Errorf("pgbench: %w%s", failed, last.Quoted()))
+		err = in.server.Conceal(fmt.Errorf("pgbench: %w%s", failed, last.Quoted()))
 	}
 	if err != nil {
 		return err
@@ -280,14 +235,12 @@ type follower struct {
 	axis   program.Axis
 	out    *program.Recorder
 	logs   *logs
-	server *series // nil with an endpoint
+	server *postgres.Series // nil with an endpoint
 }
 
 func (f *follower) look(p *program.Process) error {
-	if f.server != nil {
-		if values, fresh := f.server.look(f.out.Period()); fresh {
-			f.out.Gauge(values, f.axis.Now())
-		}
+	if values, fresh := f.server.Look(f.out.Period()); fresh {
+		f.out.Gauge(values, f.axis.Now())
 	}
 	f.out.Effort(p.UsedCPU(), p.Effort(), f.axis.Now())
 	return f.logs.read(f.out.Add)

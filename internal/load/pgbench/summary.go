@@ -13,7 +13,6 @@ type summary struct {
 	processed uint64
 	skipped   uint64
 	failed    uint64
-	scale     int
 	aborted   bool
 }
 
@@ -21,7 +20,6 @@ var (
 	processedPattern = regexp.MustCompile(`(?m)^number of transactions actually processed: (\d+)(?:/\d+)?$`)
 	skippedPattern   = regexp.MustCompile(`(?m)^number of transactions skipped: (\d+) \([0-9.]+ ?%\)$`)
 	failedPattern    = regexp.MustCompile(`(?m)^number of failed transactions: (\d+) \([0-9.]+ ?%\)$`)
-	scalePattern     = regexp.MustCompile(`(?m)^scaling factor: (\d+)$`)
 )
 
 // parseSummary reads pgbench's standard output. Its last line has the rate; without it the output is incomplete.
@@ -49,8 +47,6 @@ func parseSummary(text string) (s summary, err error) {
 	}
 	s.skipped, _ = number(skippedPattern)
 	s.failed, _ = number(failedPattern)
-	scale, _ := number(scalePattern)
-	s.scale = int(min(scale, scaleMax))
 	s.aborted = strings.Contains(whole, "Run was aborted")
 	return s, err
 }

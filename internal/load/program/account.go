@@ -13,24 +13,22 @@ type Account struct {
 	UID, GID uint32
 }
 
-// Unprivileged returns the first of the named users that exists, for programs that refuse to run as root or should not. It is nil
-// where this process is not root and runs everything as its own user.
-func Unprivileged(names ...string) (*Account, error) {
+// Unprivileged returns a user for programs that refuse to run as root or should not. It is nil where this process is not root and runs
+// everything as its own user.
+func Unprivileged(name string) (*Account, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil
 	}
-	for _, name := range names {
-		u, err := user.Lookup(name)
-		if err != nil {
-			continue
-		}
-		uid, uidErr := strconv.ParseUint(u.Uid, 10, 32)
-		gid, gidErr := strconv.ParseUint(u.Gid, 10, 32)
-		if uidErr == nil && gidErr == nil && uid != 0 {
-			return &Account{Name: name, UID: uint32(uid), GID: uint32(gid)}, nil
-		}
+	u, err := user.Lookup(name)
+	if err != nil {
+		return nil, err
 	}
-	return nil, fmt.Errorf("no user %q on this machine", names)
+	uid, uidErr := strconv.ParseUint(u.Uid, 10, 32)
+	gid, gidErr := strconv.ParseUint(u.Gid, 10, 32)
+	if uidErr != nil || gidErr != nil || uid == 0 {
+		return nil, fmt.Errorf("user %q has id %s", name, u.Uid)
+	}
+	return &Account{Name: name, UID: uint32(uid), GID: uint32(gid)}, nil
 }
 
 // Own gives a file or folder to the account. Without an account it is this process's own already.

@@ -1,4 +1,4 @@
-package pgbench
+package postgres
 
 import (
 	"bufio"
@@ -15,8 +15,8 @@ import (
 	"github.com/braggdev/bragg/internal/load/program"
 )
 
-// gauges are what the server says of itself while a load runs. The number of a gauge is its place here.
-var gauges = []interval.Gauge{
+// Gauges are what the server says of itself while a load runs. The number of a gauge is its place here.
+var Gauges = []interval.Gauge{
 	{Name: "WAL", Unit: "MB/s"}, {Name: "checkpoint writes", Unit: "MB/s"}, {Name: "checkpoints"},
 	{Name: "waiting for locks", Unit: "clients"}, {Name: "waiting for I/O", Unit: "clients"}, {Name: "buffer hits", Unit: "%"},
 }
@@ -43,8 +43,8 @@ func seriesQuery(major int) string {
 	}
 	return "SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0'), c.*, a.*, d.* FROM (SELECT " + checkpoints + ") c, " +
 		"(SELECT count(*) FILTER (WHERE wait_event_type IN ('Lock', 'LWLock')), count(*) FILTER (WHERE wait_event_type = 'IO') " +
-		"FROM pg_stat_activity WHERE usename = '" + benchRole + "') a, " +
-		"(SELECT blks_hit, blks_read FROM pg_stat_database WHERE datname = '" + database + "') d;\n"
+		"FROM pg_stat_activity WHERE usename = '" + Role + "') a, " +
+		"(SELECT blks_hit, blks_read FROM pg_stat_database WHERE datname = '" + Role + "') d;\n"
 }
 
 // parseCounters reads one answer.
@@ -86,17 +86,17 @@ func gaugesOf(first, before, now [counterCount]float64, passed time.Duration) in
 		since(counterCheckpoints, first), now[clientsLocked], now[clientsReading], share}
 }
 
-// unknownGauges are gaps.
-func unknownGauges() interval.GaugeValues {
-	values := make(interval.GaugeValues, len(gauges))
+// UnknownGauges are gaps.
+func UnknownGauges() interval.GaugeValues {
+	values := make(interval.GaugeValues, len(Gauges))
 	for i := range values {
 		values[i] = math.NaN()
 	}
 	return values
 }
 
-// series asks the server for its counters, again and again over one connection. Only one goroutine uses it.
-type series struct {
+// Series asks the server for its counters, again and again over one connection. Only one goroutine uses it.
+type Series struct {
 	process *program.Process
 	query   string
 	in      *os.File
@@ -111,8 +111,11 @@ type series struct {
 // firstAnswerMax bounds the wait for the first answer.
 const firstAnswerMax = 10 * time.Second
 
-// openSeries connects and waits for the first answer.
-func (in *instance) openSeries(ctx context.Context) (*series, error) {
+// OpenSeries connects and waits for the first answer. An endpoint is not queried: its series is nil.
+func (s *Server) OpenSeries(ctx context.Context) (*Series, error) {
+	if s.config.Endpoint != "" {
+		return nil, nil
+	}
 	stdin, write, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -124,21 +127,21 @@ func (in *instance) openSeries(ctx context.Context) (*series, error) {
 		return nil, err
 	}
 	defer stdout.Close()
-	command := in.complete(in.commands.monitor())
-	command.Stdin, command.Stdout, command.Stderr = stdin, stdout, in.said
-	s := &series{query: seriesQuery(in.commands.tools["postgres"].Major()), in: write, answers: make(chan string, 1)}
-	if s.process, err = command.Start(); err != nil {
+	command := s.Complete(s.psql(adminRole, ""))
+	command.Stdin, command.Stdout, command.Stderr = stdin, stdout, s.said
+	r := &Series{query: seriesQuery(s.Tool("postgres").Major()), in: write, answers: make(chan string, 1)}
+	if r.process, err = command.Start(); err != nil {
 		_, _ = write.Close(), read.Close()
 		return nil, fmt.Errorf("start psql: %w", err)
 	}
-	go s.listen(read)
-	s.ask()
+	go r.listen(read)
+	r.ask()
 	ctx, cancel := context.WithTimeout(ctx, firstAnswerMax)
 	defer cancel()
 	select {
-	case line, open := <-s.answers:
-		if s.waiting = false; open {
-			s.first, err = parseCounters(line)
+	case line, open := <-r.answers:
+		if r.waiting = false; open {
+			r.first, err = parseCounters(line)
 		} else {
 			err = io.ErrUnexpectedEOF
 		}
@@ -146,22 +149,25 @@ func (in *instance) openSeries(ctx context.Context) (*series, error) {
 		err = context.Cause(ctx)
 	}
 	if err != nil {
-		s.close()
+		r.Close()
 		return nil, fmt.Errorf("ask the server for its counters: %w", err)
 	}
-	s.last = s.first
-	return s, nil
+	r.last = r.first
+	return r, nil
 }
 
-// begin returns the values at the start of the load, before which the server had no clients.
-func (s *series) begin() interval.GaugeValues {
+// Begin returns the values at the start of the load, before which the server had no clients; of an endpoint none.
+func (s *Series) Begin() interval.GaugeValues {
+	if s == nil {
+		return nil
+	}
 	s.at = time.Now()
 	s.values = gaugesOf(s.first, s.first, s.first, 0)
 	return s.values
 }
 
 // listen passes on answers until the program ends.
-func (s *series) listen(r *os.File) {
+func (s *Series) listen(r *os.File) {
 	defer close(s.answers)
 	defer func() { _ = r.Close() }()
 	for lines := bufio.NewScanner(r); lines.Scan(); {
@@ -169,19 +175,22 @@ func (s *series) listen(r *os.File) {
 	}
 }
 
-func (s *series) ask() {
+func (s *Series) ask() {
 	if _, err := s.in.WriteString(s.query); err == nil {
 		s.waiting = true
 	}
 }
 
-// look returns new values if the server has answered since the last call, and asks again after a period.
-func (s *series) look(period time.Duration) (values interval.GaugeValues, fresh bool) {
+// Look returns new values if the server has answered since the last call, and asks again after a period.
+func (s *Series) Look(period time.Duration) (values interval.GaugeValues, fresh bool) {
+	if s == nil {
+		return nil, false
+	}
 	select {
 	case line, open := <-s.answers:
 		now, err := parseCounters(line)
 		if s.waiting = false; !open || err != nil {
-			return unknownGauges(), true
+			return UnknownGauges(), true
 		}
 		s.values = gaugesOf(s.first, s.last, now, time.Since(s.at))
 		s.last, s.at, fresh = now, time.Now(), true
@@ -193,8 +202,8 @@ func (s *series) look(period time.Duration) (values interval.GaugeValues, fresh 
 	return s.values, fresh
 }
 
-// close ends the connection.
-func (s *series) close() {
+// Close ends the connection.
+func (s *Series) Close() {
 	if s == nil {
 		return
 	}

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package pgbench
+package program
 
 import "errors"
 

@@ -1,0 +1,45 @@
+package program_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/braggdev/bragg/internal/load/program"
+)
+
+func TestEndpoint(t *testing.T) {
+	secret := filepath.Join(t.TempDir(), "password")
+	if err := os.WriteFile(secret, []byte("s3cret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env, err := program.ParseEndpoint("host=db.example port=5433\nuser=bench dbname=b password_file=" + secret)
+	if err != nil || fmt.Sprint(env) != "map[dbname:b host:db.example password:s3cret port:5433 user:bench]" {
+		t.Errorf("%v, %v", env, err)
+	}
+	for _, text := range []string{"", "user=x", "host=x host=y", "host=x s3cret", "host=x options=s3cret", "host=x password=s3cret password=s3cret", "host=x password_file=/s3cret"} {
+		if env, err := program.ParseEndpoint(text); err == nil || strings.Contains(err.Error(), "s3cret") {
+			t.Errorf("%q: %v, %v", text, env, err)
+		}
+	}
+}
+
+// TestConceal: messages of programs have nothing of an endpoint's settings.
+func TestConceal(t *testing.T) {
+	access := program.Endpoint{"host": "db.example", "port": "5433", "user": "bench", "dbname": "sales", "password": "s3cret"}
+	for text, want := range map[string]string{
+		`connection to server at "db.example" (10.1.2.3), port 5433 failed: FATAL:  password authentication failed for user "bench"`: `connection to server at (address), port (port) failed: FATAL:  password authentication failed for user (user)`,
+		`no pg_hba.conf entry for host "10.9.9.9", user "bench", database "sales"`:                                                   `no pg_hba.conf entry for host (address), user (user), database (dbname)`,
+		`could not translate host name db.example: s3cret`:                                                                           `could not translate host name (host): (password)`,
+		`pgbench: 5433 transactions`: `pgbench: 5433 transactions`,
+	} {
+		if got := access.Conceal(text); got != want {
+			t.Errorf("%s: %s", text, got)
+		}
+	}
+	if text := `connection to server at "x"`; program.Endpoint(nil).Conceal(text) != text {
+		t.Error("messages of an own server changed")
+	}
+}
