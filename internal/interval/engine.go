@@ -91,6 +91,8 @@ const (
 	NoteUnwritten NoteCode = "unwritten" // reads ranges of Device that were never written
 	NoteMemory    NoteCode = "in-memory" // Device is in memory: Text is its file system or device
 
+	NoteSmallData NoteCode = "small-data" // a data set below the rule of its benchmark, so that memory may serve reads
+
 	NoteResolution NoteCode = "resolution" // the engine does not see single completions
 )
 

@@ -5,6 +5,7 @@ import (
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/fio"
 	"github.com/braggdev/bragg/internal/load/ioengine"
+	"github.com/braggdev/bragg/internal/load/mlperf"
 	"github.com/braggdev/bragg/internal/load/pgbench"
 )
 
@@ -18,5 +19,7 @@ func Generators() load.Kinds {
 			Generator: fio.Generator{}, JobFiles: true, Simulation: nowhere},
 		{Name: pgbench.Name, Summary: "PostgreSQL's pgbench, where it is installed, on a server of its own or an endpoint",
 			Generator: pgbench.Generator{}, Simulation: pgbench.Simulation{}},
+		{Name: mlperf.Name, Summary: "the storage load of machine learning as MLPerf Storage defines it: readers, simulated accelerators, checkpoints",
+			Generator: mlperf.Generator{}, Simulation: mlperf.Simulation{}},
 	}
 }

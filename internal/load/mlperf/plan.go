@@ -1,0 +1,105 @@
+package mlperf
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/extent"
+	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/unit"
+)
+
+func (c *config) plan(w *load.Workload) (load.Plan, error) {
+	if c.saves() {
+		return c.planCheckpoints(w)
+	}
+	t := &c.train
+	p := load.Plan{Engine: c.engine(), BlockBytesMax: t.transfer,
+		Program: &load.ProgramPlan{Data: []string{fmt.Sprintf("%s: %d files of %s, %s", c.place, t.files, unit.FormatBytes(int64(t.fileBytes())), unit.FormatBytes(t.bytes()))}}}
+	if factor := w.Scale.Factor; factor > 0 && factor < 1 {
+		p.ScaledFrom = int64(float64(t.fullFiles) * float64(t.model.samplesInFile) * t.fullRecord)
+	}
+	p.Extents = c.extents(t.bytes())
+	if err := c.fits(w, p.Extents); err != nil {
+		return p, err
+	}
+	if w.Prefill {
+		p.BytesWritten = t.mostBytes()
+		p.Jobs = []load.JobPlan{{Name: "data set", Pattern: "write", BlockSizes: unit.FormatBytes(chunkBytes), QueueDepth: 1, DepthAsked: 1, Clones: 1,
+			SizeBytes: t.bytes(), Writes: true, BlockMin: chunkBytes, BlockMax: chunkBytes, Flushes: true}}
+		return p, nil
+	}
+	for i := range p.Extents {
+		p.Extents[i].Writes = false
+	}
+	p.Jobs = []load.JobPlan{{Name: t.model.name, Pattern: "files", BlockSizes: unit.FormatBytes(t.transfer), QueueDepth: t.model.readThreads,
+		DepthAsked: t.model.readThreads, Clones: t.accelerators, SizeBytes: t.bytes(), Reads: true, BlockMin: 1, BlockMax: t.transfer, Pauses: true}}
+	p.Program.Commands = t.describe()
+	p.MemoryBytes = t.transfer * int64(t.model.readThreads*t.accelerators)
+	p.Timed = t.search
+	p.Notes = append(p.Notes, "readers use the page cache, as data loaders do; it is emptied of the data set before the load, not between epochs",
+		"steps are synchronized among the accelerators of one VM, not between VMs")
+	if len(t.changed) > 0 {
+		p.Notes = append(p.Notes, t.open())
+	}
+	if text := t.small(0); text != "" {
+		p.Notes = append(p.Notes, text)
+	}
+	return p, nil
+}
+
+func (t *training) open() string {
+	return strings.Join(t.changed, ", ") + ": set by the scenario, which the closed division of MLPerf Storage does not permit"
+}
+
+// describe is what a load does, in words.
+func (t *training) describe() []string {
+	each := fmt.Sprintf("%s on %s: batches of %d samples of %s, %s of computation, %d readers, %s per accelerator at full use", t.model.name, t.on.name,
+		t.on.batch, unit.FormatBytes(int64(t.model.recordBytes)), t.on.compute, t.model.readThreads, unit.FormatRate(t.on.samplesPerSecond()*t.model.recordBytes))
+	if t.search {
+		return []string{each, fmt.Sprintf("search from 1 to %d accelerators, %d steps of each number, AU at least %g %%", t.accelerators, t.searchSteps, 100*t.model.threshold)}
+	}
+	return []string{each, fmt.Sprintf("%d accelerators, %d epochs of %d steps, AU at least %g %%", t.accelerators, t.epochs, t.steps(t.accelerators), 100*t.model.threshold)}
+}
+
+// mostBytes is more than any seed writes.
+func (t *training) mostBytes() int64 {
+	return int64(1.2*float64(t.bytes())) + int64(4*t.model.recordStdev)
+}
+
+func (c *config) extents(bytes int64) []extent.Extent {
+	if c.folder != "" {
+		return nil
+	}
+	return []extent.Extent{{Device: c.disk, Length: bytes, Writes: true}}
+}
+
+// fits compares the data with the disk: what the VM has in place of it on its host.
+func (c *config) fits(w *load.Workload, list []extent.Extent) error {
+	for _, e := range list {
+		for _, d := range w.Devices {
+			if d.Name == e.Device && d.SizeBytes > 0 && e.Length > d.SizeBytes {
+				return &diag.Error{Code: "device-too-small", Exit: diag.ExitData,
+					Message: fmt.Sprintf("disk %s has %s and the data takes %s", d.Name, unit.FormatBytes(d.SizeBytes), unit.FormatBytes(e.Length)),
+					Hint:    "use larger disks or less data"}
+			}
+		}
+	}
+	return nil
+}
+
+// small states by how much the data set is below the rule, with the memory of a host or, as long as that is unknown, without it.
+func (t *training) small(memory int64) string {
+	steps := stepsByRule(t.on.name)
+	need, byMemory := samplesByRule(steps, t.on.batch, t.accelerators, memory, t.model.recordBytes)
+	if t.files*t.model.samplesInFile >= need {
+		return ""
+	}
+	why := fmt.Sprintf("%d steps of %d accelerators", steps, t.accelerators)
+	if byMemory {
+		why = fmt.Sprintf("%d times the %s of memory of this machine", memoryMultiple, unit.FormatBytes(memory))
+	}
+	return fmt.Sprintf("the data set has %s, and the rule of MLPerf Storage is at least %s (%s): memory may serve its reads",
+		unit.FormatBytes(t.bytes()), unit.FormatBytes(int64(float64(need)*t.model.recordBytes)), why)
+}

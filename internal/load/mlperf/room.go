@@ -1,0 +1,102 @@
+package mlperf
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/load"
+)
+
+// room is the folder of a workload's data: beside the file that is its disk, where it is removed with the VM, or in a folder that the
+// machine defines, where it stays.
+type room struct {
+	path   string
+	unlock func()
+}
+
+func folderVariable(name string) string {
+	return "BRAGG_FOLDER_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+}
+
+func folderFile(name string) string { return "/etc/bragg/folders/" + name }
+
+func fault(code, message, hint string) error {
+	return &diag.Error{Code: code, Message: message, Hint: hint, Exit: diag.ExitUnavailable}
+}
+
+// openRoom opens the room for this load alone.
+func openRoom(p place, w *load.Workload) (*room, error) {
+	path, err := roomPath(p, w)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	r := &room{path: path}
+	if r.unlock, err = lock(path); err != nil {
+		return nil, fault("data-in-use", fmt.Sprintf("another load uses the data of %s: %v", p, err), "let one end before the next starts, or give them different disks")
+	}
+	return r, nil
+}
+
+func (r *room) close() {
+	if r != nil {
+		r.unlock()
+	}
+}
+
+// String names the place in plans and messages.
+func (p place) String() string {
+	if p.folder != "" {
+		return "folder " + p.folder
+	}
+	return p.disk
+}
+
+func roomPath(p place, w *load.Workload) (string, error) {
+	if p.folder != "" {
+		return folderPath(p.folder, w)
+	}
+	for _, d := range w.Devices {
+		if d.Name != p.disk {
+			continue
+		}
+		info, err := os.Stat(d.Path)
+		if err != nil {
+			return "", err
+		}
+		if !info.Mode().IsRegular() {
+			return "", fault("disk-without-files", fmt.Sprintf("disk %s is a block device, and training data is files beside disks that are files", d.Name),
+				"mount a file system in the VM and name it by the option folder")
+		}
+		return filepath.Join(filepath.Dir(d.Path), Name+"-"+filepath.Base(d.Name)), nil
+	}
+	return "", fmt.Errorf("no disk %s", p.disk)
+}
+
+// folderPath is the VM's own folder in one that the owner of the machine chose: a scenario cannot write elsewhere.
+func folderPath(name string, w *load.Workload) (string, error) {
+	base, given := os.LookupEnv(folderVariable(name))
+	if !given {
+		text, err := os.ReadFile(folderFile(name))
+		if err != nil {
+			return "", fault("folder-unknown", fmt.Sprintf("folder %q is not defined on this machine: %v", name, err),
+				fmt.Sprintf("set %s to a path, or write it into %s", folderVariable(name), folderFile(name)))
+		}
+		base = strings.TrimSpace(string(text))
+	}
+	info, err := os.Stat(base)
+	switch {
+	case err != nil:
+		return "", fault("folder-missing", fmt.Sprintf("folder %q: %v", name, err), "mount it before the load")
+	case !filepath.IsAbs(base) || !info.IsDir():
+		return "", fault("folder-invalid", fmt.Sprintf("folder %q is not the absolute path of a folder", name), "")
+	}
+	return filepath.Join(base, fmt.Sprintf("%s-%s-%04d", Name, filepath.Base(w.Group), w.Ordinal)), nil
+}

@@ -1,0 +1,192 @@
+package mlperf
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/blockdev"
+	"github.com/braggdev/bragg/internal/load/program"
+	"github.com/braggdev/bragg/internal/wait"
+)
+
+// instance is one prepared load or prefill.
+type instance struct {
+	workload load.Workload
+	config   *config
+	room     *room
+	data     *dataset
+	notes    []interval.EngineNote
+	out      *record
+	used     bool
+}
+
+var (
+	_ load.Describer = (*instance)(nil)
+	_ load.Timed     = (*instance)(nil)
+	_ load.Teller    = (*instance)(nil)
+)
+
+func (in *instance) prepare(ctx context.Context) (err error) {
+	c := in.config
+	if in.room, err = openRoom(c.place, &in.workload); err != nil {
+		return err
+	}
+	if err := in.look(); err != nil || c.saves() {
+		return err
+	}
+	in.data = c.train.dataset(in.room.path, &in.workload)
+	if in.workload.Prefill {
+		return nil
+	}
+	if !in.data.complete() {
+		return &diag.Error{Code: "no-data-set", Exit: diag.ExitData, Message: fmt.Sprintf("%s has no data set with these parameters", c.place),
+			Hint: "add workload.PrefillRun before the load"}
+	}
+	if text := c.train.small(memoryBytes()); text != "" {
+		in.note(interval.NoteSmallData, text)
+	}
+	if len(c.train.changed) > 0 {
+		in.note("open-division", c.train.open())
+	}
+	return in.data.forgetAll(ctx)
+}
+
+// look finds out what the data is stored on.
+func (in *instance) look() error {
+	f, err := os.Open(in.room.path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if memory := blockdev.InMemory(f); memory != "" {
+		in.note(interval.NoteMemory, memory)
+	}
+	if text := mountOf(in.room.path); text != "" {
+		in.note("mount", text)
+	}
+	return nil
+}
+
+func (in *instance) note(code interval.NoteCode, text string) {
+	in.notes = append(in.notes, interval.EngineNote{Code: code, Device: in.config.disk, Text: text})
+}
+
+// Engine adds what the machine has; see load.Describer.
+func (in *instance) Engine() interval.Engine {
+	e := in.config.engine()
+	e.Notes = in.notes
+	return e
+}
+
+// SetTime places the workload on the run's axis; see load.Timed.
+func (in *instance) SetTime(zeroUnixNanos, startNanos int64) {
+	in.workload.ZeroUnixNanos, in.workload.StartNanos = zeroUnixNanos, startNanos
+}
+
+// Outputs returns the result of every epoch, trial or checkpoint; see load.Teller.
+func (in *instance) Outputs() []load.Output {
+	if in.out == nil || in.out.text.Len() == 0 {
+		return nil
+	}
+	text := in.out.text.String()
+	return []load.Output{{Name: "mlperf.txt", Text: text[:min(len(text), load.OutputBytesMax)]}}
+}
+
+// Close releases the folder.
+func (in *instance) Close() error {
+	in.used = true
+	in.room.close()
+	in.room = nil
+	return nil
+}
+
+// Run runs the load or the prefill; see load.Instance.
+func (in *instance) Run(ctx context.Context, sink load.Sink) error {
+	if in.used {
+		return fmt.Errorf("run workload %q: it ran before or is closed", in.workload.Name)
+	}
+	defer func() { _ = in.Close() }()
+	w := in.workload
+	axis := program.NewAxis(w.ZeroUnixNanos)
+	if w.StartNanos > 0 {
+		_ = wait.For(ctx, time.Duration(w.StartNanos-axis.Now()))
+	}
+	in.out = &record{to: program.Recorder{Workload: w, Sink: sink}}
+	began := axis.Now()
+	in.out.to.Begin(began)
+	in.out.to.Gauges = unknown(len(in.config.engine().Gauges))
+	limited, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if w.Runtime > 0 && !w.Prefill {
+		limited, cancel = context.WithTimeout(ctx, w.Runtime)
+		defer cancel()
+	}
+	done := make(chan error, 1)
+	work := in.work(axis)
+	go func() { done <- work(limited) }()
+	err := in.follow(axis, done)
+	end := axis.Now()
+	if r := w.Runtime; r > 0 && !w.Prefill && ctx.Err() == nil && err == nil && limited.Err() != nil {
+		end = max(began, in.out.to.First()) + int64(r)
+	}
+	in.out.finish(end)
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("run workload %q: %w", w.Name, err)
+	}
+	return nil
+}
+
+// work is what this instance does.
+func (in *instance) work(axis program.Axis) func(context.Context) error {
+	c := in.config
+	switch {
+	case c.saves():
+		s := &saver{checkpointing: &c.saving, dir: in.room.path, key: load.Key(in.workload.Seed, uint64(in.workload.Ordinal)), out: in.out, axis: axis}
+		if in.workload.Prefill {
+			return func(context.Context) error { return nil }
+		}
+		return s.run
+	case in.workload.Prefill:
+		return func(ctx context.Context) error {
+			began := axis.Now()
+			return in.data.generate(ctx, func(_ int, bytes int64) {
+				now := axis.Now()
+				in.out.add(program.Operation{Kind: opFile, End: now, Latency: now - began, Bytes: uint64(bytes)})
+				began = now
+			})
+		}
+	}
+	m := &meter{compute: int64(c.train.on.compute), batch: c.train.on.batch}
+	in.out.meter, in.out.sample = m, c.train.model.recordBytes
+	t := &trainer{training: &c.train, data: in.data, meter: m, out: in.out, axis: axis}
+	if c.train.search {
+		return t.find
+	}
+	return func(ctx context.Context) error {
+		err := t.train(ctx, in.workload.Runtime > 0)
+		in.out.sum(m.sofar(), c.train.model.threshold)
+		return err
+	}
+}
+
+// follow delivers intervals until the work has ended.
+func (in *instance) follow(axis program.Axis, done <-chan error) error {
+	period := int64(in.out.to.Period())
+	for {
+		now := axis.Now()
+		next := (now/period + 1) * period
+		timer := time.NewTimer(time.Duration(next - now))
+		select {
+		case err := <-done:
+			timer.Stop()
+			return err
+		case <-timer.C:
+			in.out.look(axis.Now(), next)
+		}
+	}
+}

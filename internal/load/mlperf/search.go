@@ -1,0 +1,79 @@
+package mlperf
+
+import (
+	"context"
+	"fmt"
+)
+
+// find searches for the largest number of accelerators whose AU reaches the threshold: it doubles the number until the threshold is
+// missed, halves the interval between the last two, and runs the answer once more, because one trial may be lucky.
+func (t *trainer) find(ctx context.Context) error {
+	s := &search{most: t.accelerators}
+	for number := 1; ctx.Err() == nil; number++ {
+		accelerators, confirming := s.next()
+		if accelerators == 0 {
+			break
+		}
+		r, err := t.run(ctx, number, accelerators, t.searchSteps)
+		if err != nil || ctx.Err() != nil {
+			return err
+		}
+		met := r.au >= t.model.threshold
+		t.out.say("trial %d: %d accelerators, AU %s: %s\n", number, accelerators, percent(r.au), map[bool]string{true: "met", false: "missed"}[met])
+		s.add(accelerators, met, confirming)
+	}
+	t.out.say("%s\n", s.answer(ctx.Err() == nil, percent(t.model.threshold)))
+	return nil
+}
+
+// search chooses the numbers of accelerators to try.
+type search struct {
+	most      int
+	met       int // the largest number that reached the threshold
+	missed    int // the smallest that did not, 0: none
+	confirmed bool
+}
+
+// next is the number to try, 0 at the end, and whether it was tried before.
+func (s *search) next() (accelerators int, confirming bool) {
+	upper := s.missed
+	if upper == 0 {
+		upper = s.most + 1
+	}
+	switch {
+	case s.missed == 0 && s.met < s.most:
+		return min(max(1, 2*s.met), s.most), false
+	case upper-s.met > 1:
+		return (s.met + upper) / 2, false
+	case s.met > 0 && !s.confirmed:
+		return s.met, true
+	}
+	return 0, false
+}
+
+func (s *search) add(accelerators int, met, confirming bool) {
+	switch {
+	case met && confirming:
+		s.confirmed = true
+	case met:
+		s.met = max(s.met, accelerators)
+	default:
+		s.missed = accelerators
+		if confirming {
+			s.met = accelerators - 1 // which was not tried, so that it is confirmed next
+		}
+	}
+}
+
+// answer is the result in words.
+func (s *search) answer(complete bool, threshold string) string {
+	switch {
+	case !complete || !s.confirmed && s.met > 0:
+		return fmt.Sprintf("not decided: %d accelerators reached AU %s once, and the load ended before the search", s.met, threshold)
+	case s.met == 0:
+		return "one accelerator does not reach AU " + threshold
+	case s.missed == 0:
+		return fmt.Sprintf("%d accelerators reach AU %s, the most that were tried", s.met, threshold)
+	}
+	return fmt.Sprintf("the largest number of accelerators with AU %s is %d", threshold, s.met)
+}
