@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+	"golang.org/x/crypto/ssh"
 
 	"github.com/braggdev/bragg/internal/guest"
 )
@@ -19,6 +20,8 @@ type (
 		PasswordLogin    bool        `yaml:"ssh_pwauth"`
 		DeleteHostKeys   bool        `yaml:"ssh_deletekeys"` // so that clones do not share them
 		HostKeyTypes     []string    `yaml:"ssh_genkeytypes,flow"`
+		HostKeys         *cloudKeys  `yaml:"ssh_keys,omitempty"` // instead of new ones
+		RootLocked       bool        `yaml:"disable_root"`
 		Users            []cloudUser `yaml:"users,omitempty"` // none: the image's own user, whose password is locked
 		WriteFiles       []cloudFile `yaml:"write_files"`
 		RunCommands      [][]string  `yaml:"runcmd"`
@@ -26,9 +29,13 @@ type (
 	cloudUser struct {
 		Name         string   `yaml:"name"`
 		Keys         []string `yaml:"ssh_authorized_keys,omitempty"`
-		Shell        string   `yaml:"shell"`
+		Shell        string   `yaml:"shell,omitempty"`
 		LockPassword bool     `yaml:"lock_passwd"`
-		Sudo         string   `yaml:"sudo"`
+		Sudo         string   `yaml:"sudo,omitempty"`
+	}
+	cloudKeys struct {
+		Private string `yaml:"ed25519_private"`
+		Public  string `yaml:"ed25519_public"`
 	}
 	cloudFile struct {
 		Path        string `yaml:"path"`
@@ -88,7 +95,7 @@ func (g Guest) cloudInit(s guest.Seed, files map[string][]byte) error {
 		return err
 	}
 	u := userData{
-		Hostname: s.Hostname, DeleteHostKeys: true, HostKeyTypes: hostKeyTypes,
+		Hostname: s.Hostname, DeleteHostKeys: true, HostKeyTypes: hostKeyTypes, RootLocked: len(g.RootKeys) == 0,
 		WriteFiles: []cloudFile{
 			// systemd and DHCP clients derive identities from this file, which clones would otherwise share.
 			{"/etc/machine-id", "root:root", "0444", s.MachineID + "\n"},
@@ -102,6 +109,16 @@ func (g Guest) cloudInit(s guest.Seed, files map[string][]byte) error {
 	}
 	if g.User != "" {
 		u.Users = append(u.Users, cloudUser{Name: g.User, Keys: g.Keys, Shell: "/bin/bash", LockPassword: true, Sudo: "ALL=(ALL) NOPASSWD:ALL"})
+	}
+	if len(g.RootKeys) > 0 {
+		u.Users = append(u.Users, cloudUser{Name: "root", Keys: g.RootKeys, LockPassword: true})
+	}
+	if g.HostKey != "" {
+		signer, err := ssh.ParsePrivateKey([]byte(g.HostKey))
+		if err != nil {
+			return fmt.Errorf("host key: %w", err)
+		}
+		u.HostKeys = &cloudKeys{g.HostKey, string(ssh.MarshalAuthorizedKey(signer.PublicKey()))}
 	}
 	for name, document := range map[string]any{
 		"user-data": u, "meta-data": metaData{InstanceID: s.InstanceID, Hostname: s.Hostname}, "network-config": networkOf(s.Network),

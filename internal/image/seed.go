@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/diskfs/go-diskfs/backend/file"
@@ -40,6 +41,10 @@ type Guest struct {
 	// of Build has no users.
 	User string
 	Keys []string // lines of OpenSSH public keys
+	// RootKeys log in as root in cloud images, and HostKey is the private key in OpenSSH's format by which their sshd is known; without
+	// it sshd makes its own.
+	RootKeys []string
+	HostKey  string
 	// Program is bragg-agent, for cloud images that lack it at ProgramPath. Nil: the seed does not contain it.
 	Program []byte
 }
@@ -143,7 +148,7 @@ func (g Guest) check() error {
 	if len(g.Keys) > keysMax {
 		fault("%d keys, want at most %d", len(g.Keys), keysMax)
 	}
-	for i, line := range g.Keys {
+	for i, line := range slices.Concat(g.Keys, g.RootKeys) {
 		if !validKey(line) {
 			fault("key %d: want one line with an OpenSSH public key, without options", i+1)
 		}

@@ -85,3 +85,18 @@ func (h Host) PortNumber() int {
 	}
 	return h.Port
 }
+
+// Relay returns the command that connects its input and output to %h:%p from this host, as a ProxyCommand of ssh.
+func (h Host) Relay(options []string) string {
+	words := []string{"ssh", "-o", "BatchMode=yes", "-o", "ControlPath=none", "-W", "%h:%p"}
+	for _, o := range options {
+		words = append(words, "-o", strings.ReplaceAll(o, "%", "%%"))
+	}
+	if h.Port != 0 {
+		words = append(words, "-p", strconv.Itoa(h.Port))
+	}
+	if h.User != "" {
+		words = append(words, "-l", h.User)
+	}
+	return textio.Shell(append(words, "--", h.Address)...)
+}

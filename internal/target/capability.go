@@ -62,7 +62,8 @@ func Capabilities(t Target) []Capability {
 	// On a simulated target, the controller's own programs are simulated too.
 	simulator, ok := t.(Simulator)
 	simulated := ok && simulator.Simulated()
-	add(simulated, CapPlaybook)
+	_, ok = t.(GuestLogins)
+	add(simulated || ok, CapPlaybook)
 	add(simulated, CapHostShell)
 	return have
 }

@@ -128,6 +128,8 @@ type Inventory struct {
 	Hypervisor string `json:"hypervisor,omitempty"`
 	// Boots is the boot time of VMs, by template. VMs of other templates answer at once.
 	Boots map[string]Boot `json:"boots,omitempty"`
+	// Logins to VMs by ssh; nil: not offered.
+	Logins *Logins `json:"logins,omitempty"`
 	// Overcommits: the CPUs and RAM of VMs are limits here, not reservations, so that their sum may exceed a node.
 	Overcommits bool `json:"overcommits,omitempty"`
 }

@@ -33,7 +33,7 @@ func (t *Target) Inventory(ctx context.Context) (target.Inventory, error) {
 	}
 	inventory := target.Inventory{
 		Provider: "libvirt", Name: t.name(), Hypervisor: "kvm", Systems: true, Templates: t.builder.templates.names(), PowerAllowed: t.config.Allow.NodePower,
-		Replication: t.config.Replication, AddressesMax: t.settings.addresses.Count(), RestartsWithNode: true,
+		Replication: t.config.Replication, AddressesMax: t.settings.addresses.Count(), RestartsWithNode: true, Logins: t.logins(),
 		Simulates: map[target.Capability]string{
 			target.CapPlacement: "libvirt balances nothing and restarts no VM elsewhere: automatic restart only starts a VM " +
 				"again with its own node, and VMs stay where they are whether balancing is on or off",

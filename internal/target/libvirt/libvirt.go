@@ -56,6 +56,7 @@ var (
 	_ target.Locker           = (*Target)(nil)
 	_ target.OtherLister      = (*Target)(nil)
 	_ target.HostChecker      = (*Target)(nil)
+	_ target.GuestLogins      = (*Target)(nil)
 )
 
 // Provider is the entry of the list of providers.
@@ -114,7 +115,7 @@ func prepare(c target.Config, o target.OpenOptions, run virsh.Runner) (*Target, 
 	vms, kept := &keyLocks{}, &memory{dir: o.Dir}
 	power := &nodePower{cluster: hosts}
 	images := &templates{config: c, read: map[string]*template{}, brought: map[string]bool{}}
-	guests := &seeds{authority: o.Authority, program: o.AgentProgram, settings: s, templates: images, planted: map[string]bool{}}
+	guests := &seeds{authority: o.Authority, program: o.AgentProgram, settings: s, keys: newKeyring(), templates: images, planted: map[string]bool{}}
 	calls := &agents{cluster: hosts, authority: o.Authority, listener: events.New(), conns: map[string][]*conn{}}
 	removing := &remover{cluster: hosts, memory: kept, locks: vms, agents: calls, templates: images, power: power}
 	return &Target{

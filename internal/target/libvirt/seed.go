@@ -29,6 +29,7 @@ type seeds struct {
 	authority *trust.Authority // nil: the target was opened for reading or cleaning up alone, and guests get no seed
 	program   func(platform string) (path string, err error)
 	settings  settings
+	keys      keyring
 	templates *templates
 
 	mu      sync.Mutex
@@ -109,11 +110,27 @@ func (s *seeds) content(r domain.Record) ([]byte, error) {
 		return nil, err
 	}
 	if from.kernel == nil {
+		if err := s.admit(&g); err != nil {
+			return nil, err
+		}
 		if g.Program, err = s.agentProgram(); err != nil {
 			return nil, err
 		}
 	}
 	return image.Seed(g)
+}
+
+// admit lets programs of the scenario log in to a guest with the keys of this program.
+func (s *seeds) admit(g *image.Guest) error {
+	_, key, err := s.keys.login()
+	if err != nil {
+		return err
+	}
+	if g.RootKeys = []string{key}; g.User != "" {
+		g.Keys = append(g.Keys, key)
+	}
+	g.HostKey, _, err = s.keys.host(g.InstanceID)
+	return err
 }
 
 // agentProgram reads the agent for guests whose template does not hold it.

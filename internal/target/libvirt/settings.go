@@ -27,6 +27,7 @@ type settings struct {
 	addresses   address.Range
 	guestUser   string
 	guestKey    string
+	through     bool // programs of a scenario reach guests through their hosts
 }
 
 const (
@@ -34,6 +35,9 @@ const (
 
 	storageShared = "shared" // all nodes see the same pool
 	storageAuto   = "auto"   // netfs pools with one source are shared, others are not
+
+	guestsRouted  = "routed"
+	guestsThrough = "through-host"
 
 	clonesLinked = "linked"
 	clonesFull   = "full"
@@ -47,6 +51,7 @@ var choices = map[string][]string{
 	"disk_format":     {storage.Raw, storage.QCOW2},
 	"storage":         {storageAuto, storageShared},
 	"template_clones": {clonesLinked, clonesFull},
+	"guest_ssh":       {guestsRouted, guestsThrough},
 }
 
 // texts are the options that are free text.
@@ -78,7 +83,7 @@ func readSettings(c target.Config) (settings, error) {
 		pool: c.Pool, network: c.Network, accelerator: value["accelerator"], cpu: value["cpu"], cache: value["cache"],
 		diskFormat: value["disk_format"], storage: value["storage"], clones: value["template_clones"],
 		addresses: address.Range{Prefix: c.Addresses.Prefix, Gateway: c.Addresses.Gateway},
-		guestUser: value["guest_user"], guestKey: value["guest_key"],
+		guestUser: value["guest_user"], guestKey: value["guest_key"], through: value["guest_ssh"] == guestsThrough,
 	}
 	if s.accelerator == "tcg" {
 		s.accelerator = domain.TCG

@@ -46,6 +46,8 @@ var (
 	_ target.ReadyChecker = (*Target)(nil)
 	_ target.NodeMeter    = (*Target)(nil)
 	_ target.SpaceMeter   = (*Target)(nil)
+	_ target.GuestLogins  = (*Target)(nil)
+	_ target.NodeLogins   = (*Target)(nil)
 )
 
 // Provider is the entry of the list of providers.
@@ -64,9 +66,12 @@ const optionSSH = "ssh_options"
 func Open(_ context.Context, c target.Config, o target.OpenOptions) (*Target, error) {
 	var list diag.List
 	place := diag.Position{File: c.File}
-	for name := range c.Options {
-		if name != optionSSH {
-			list.Errorf(place, "target-unknown-option", "unknown option %q of provider ssh (known: %s)", name, optionSSH)
+	for name, value := range c.Options {
+		switch {
+		case name != optionSSH && name != optionPlaybooks:
+			list.Errorf(place, "target-unknown-option", "unknown option %q of provider ssh (known: %s, %s)", name, optionPlaybooks, optionSSH)
+		case name == optionPlaybooks && value != playbooksHosts:
+			list.Errorf(place, "target-option", "option %s is %q, want %s", name, value, playbooksHosts)
 		}
 	}
 	words := strings.Fields(c.Options[optionSSH])
@@ -315,6 +320,7 @@ func (t *Target) Inventory(ctx context.Context) (target.Inventory, error) {
 	inventory := target.Inventory{
 		Provider: "ssh", Name: t.config.Name, AnyTemplate: true, Overcommits: true, PowerAllowed: t.config.Allow.NodePower,
 		Facts: slices.Clone(t.config.Facts), Simulates: simulates(), Replication: t.config.Replication,
+		Logins: t.logins(),
 	}
 	boots := map[string][]string{}
 	for i, h := range t.hosts {

@@ -175,3 +175,11 @@ func Quantity(value string) float64 {
 	}
 	return n
 }
+
+// Through returns the option of ssh that reaches machines by way of this host; none if it is not reached by ssh itself.
+func (h *Host) Through() []string {
+	if h.tunnel == nil {
+		return nil
+	}
+	return []string{"ProxyCommand=" + h.tunnel.host.Relay(h.tunnel.options)}
+}
