@@ -10,6 +10,7 @@ ARCH     := $(shell $(GO) env GOOS)-$(shell $(GO) env GOARCH)
 # Debian packages with the real parts that tests use.
 PACKAGES := fio chromium fonts-dejavu-core xfsprogs e2fsprogs util-linux tmux openssh-server openssh-client \
 	qemu-system-x86 qemu-utils libvirt-daemon-system libvirt-clients dnsmasq-base iproute2 iptables ipmitool openipmi busybox-static strace \
+	ansible-core sshpass python3 \
 	postgresql libxml2-utils bash-completion prometheus-node-exporter prometheus victoria-metrics mmdebstrap fdisk
 
 # Packages whose state is shared by goroutines are tested under the race detector.

@@ -9,6 +9,7 @@ import (
 	"github.com/braggdev/bragg/internal/control"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fleet"
+	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/planner"
@@ -147,3 +148,4 @@ type quietNotes struct{ say func(string) }
 func (n quietNotes) Annotate(text string)         { n.say(text) }
 func (n quietNotes) Log(text string)              { n.say(text) }
 func (n quietNotes) Disturb(subject, text string) { n.say(subject + ": " + text) }
+func (n quietNotes) Event(e interval.Event)       { n.say(e.Message) }

@@ -35,6 +35,8 @@ type Config struct {
 	Zero time.Time
 	// Dir is a folder for files of the scenario's programs; it stays with the run.
 	Dir string
+	// Mask hides the secrets of the scenario in texts; may be nil.
+	Mask func(text string) string
 	// Collect copies the logs of agents into the bundle; may be nil.
 	Collect func(ctx context.Context, vms []target.VM) error
 	// Failpoint makes named places fail in tests; nil otherwise.

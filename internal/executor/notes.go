@@ -24,6 +24,12 @@ func (n notes) Annotate(text string) {
 	n.engine.emit(n.event(kind, text))
 }
 
+func (n notes) Event(e interval.Event) {
+	of := n.event(e.Kind, e.Message)
+	e.Phase, e.Step, e.StepID = of.Phase, of.Step, of.StepID
+	n.engine.emit(e)
+}
+
 func (n notes) Log(text string) { n.engine.emit(n.event(interval.EventLog, text)) }
 
 func (n notes) Disturb(subject, text string) {

@@ -28,6 +28,10 @@ const (
 	// A step waited until Workload was steady, for the SpanNanos before; Error is why it was not after the longest time.
 	EventSteady EventKind = "load-steady"
 
+	// Message is a task of a playbook that began, or that ended on Subject after the SpanNanos before; Error is why it failed.
+	EventTaskStarted EventKind = "task-started"
+	EventTaskEnded   EventKind = "task-ended"
+
 	EventPaused EventKind = "controller-paused" // the controller was paused for the SpanNanos before
 	EventShared EventKind = "machine-shared"    // run Subject uses the same machine from now on
 	EventAlone  EventKind = "machine-left"      // it no longer does

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
@@ -27,10 +28,14 @@ func (r *Refusal) ExitCode() int { return r.exit }
 // Unwrap returns the list.
 func (r *Refusal) Unwrap() error { return r.ListError }
 
-const codePowerNotAllowed = "power-not-allowed"
+const (
+	codePowerNotAllowed = "power-not-allowed"
+	codeShellNotAllowed = "shell-not-allowed"
+	codeLacks           = "lacks-capability"
+)
 
 // targetCodes are the codes of diagnostics of a valid scenario on an unsuitable target.
-var targetCodes = []string{"lacks-capability", codePowerNotAllowed, "shell-not-allowed", "node-range", "lacks-template"}
+var targetCodes = []string{codeLacks, codePowerNotAllowed, codeShellNotAllowed, "node-range", "lacks-template"}
 
 // Bound is a call with its kind and a factory, so that it can be bound again with another time factor.
 type Bound struct {
@@ -70,7 +75,8 @@ type script struct {
 type binder struct {
 	*script
 	capabilities []target.Capability
-	dry          bool // without a target
+	dry          bool     // without a target
+	lacking      []string // reported by steps
 
 	// acts are the named steps of the run phase; actsOfNodes means that some depend on the target, actsUnknown that a step could
 	// not be named.
@@ -238,9 +244,15 @@ func (c *binder) bindCall(v *verb.View, b Bound, depth int) {
 	b.Kind = kind
 	problems := &verb.Problems{List: &c.problems, Scenario: c.sc, Call: b.Call}
 	before := countErrors(c.problems)
-	c.checkCapabilities(kind, problems)
+	if _, lists := kind.New().(verb.Lacker); !lists {
+		c.checkCapabilities(kind, problems)
+	}
 	capable := countErrors(c.problems)
 	b.Step = kind.Bind(b.Call, 1, problems)
+	if lacker, lists := b.Step.(verb.Lacker); lists && countErrors(c.problems) == capable {
+		c.checkLacks(v, b, lacker, problems)
+		capable = countErrors(c.problems)
+	}
 	kind.CheckReferences(b.Step, v, problems)
 	if checker, ok := b.Step.(verb.Checker); ok && countErrors(c.problems) == capable {
 		checker.Check(v, problems)
@@ -285,6 +297,11 @@ func countErrors(l diag.List) int {
 	return n
 }
 
+const (
+	shellHint  = "--allow-shell allows it, if you trust this scenario"
+	shellLacks = "--allow-shell, if you trust this scenario"
+)
+
 func (c *binder) checkCapabilities(kind verb.Kind, problems *verb.Problems) {
 	for _, need := range kind.Needs {
 		shell := slices.Contains(verb.ShellCapabilities, need)
@@ -292,19 +309,41 @@ func (c *binder) checkCapabilities(kind verb.Kind, problems *verb.Problems) {
 			continue
 		}
 		if shell && !c.options.AllowShell {
-			problems.Hint("", "shell-not-allowed", "--allow-shell allows it, if you trust this scenario",
+			problems.Hint("", codeShellNotAllowed, shellHint,
 				fmt.Sprintf("%s runs programs of the scenario, which is not allowed", kind.Name))
 			continue
 		}
 		if slices.Contains(c.capabilities, need) || need == target.CapHostShell {
 			continue // the controller itself has a shell
 		}
-		problems.Hint("", "lacks-capability", fmt.Sprintf("the provider %q does not offer %q", c.inventory.Provider, need),
+		problems.Hint("", codeLacks, fmt.Sprintf("the provider %q does not offer %q", c.inventory.Provider, need),
 			fmt.Sprintf("%s cannot run on target %q", kind.Name, c.inventory.Name))
 	}
 	if kind.SwitchesNodes && !c.inventory.PowerAllowed {
 		problems.Hint("", codePowerNotAllowed, "the target file allows it with allow: {node_power: true}",
 			fmt.Sprintf("%s switches nodes, which target %q does not allow", kind.Name, c.inventory.Name))
+	}
+}
+
+// checkLacks reports everything that a step lacks in one message, and nothing that a step before it lacked too.
+func (c *binder) checkLacks(v *verb.View, b Bound, step verb.Lacker, problems *verb.Problems) {
+	if c.inventory.Simulated || c.dry {
+		return
+	}
+	var lacks []string
+	code, message := codeLacks, fmt.Sprintf("%s cannot run on target %q", b.Kind.Name, c.inventory.Name)
+	if !c.options.AllowShell {
+		lacks = []string{shellLacks}
+		code, message = codeShellNotAllowed, b.Kind.Name+" runs programs of the scenario, which is not allowed"
+	}
+	fresh := slices.DeleteFunc(append(lacks, step.Lacks(v)...), func(one string) bool { return slices.Contains(c.lacking, one) })
+	c.lacking = append(c.lacking, fresh...)
+	switch {
+	case len(fresh) == 0:
+	case len(fresh) == 1 && fresh[0] == shellLacks:
+		problems.Hint("", code, shellHint, message)
+	default:
+		problems.Hint("", code, "missing: "+strings.Join(fresh, "; "), message)
 	}
 }
 

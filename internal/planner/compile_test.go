@@ -72,6 +72,7 @@ func readSetting(t *testing.T, comment string) setting {
 	// Goldens are about a target that is real, with numbers that do not change.
 	inventory.Simulated, inventory.Provider, inventory.Name, inventory.Simulates = false, "lab", "lab", nil
 	inventory.FreeBytes, inventory.TotalBytes, inventory.Nodes = 800<<30, 1000<<30, inventory.Nodes[:4]
+	inventory.Logins = &target.Logins{}
 	s := setting{inventory: inventory, capabilities: target.Capabilities(l.fake)}
 	for _, word := range strings.Fields(comment) {
 		key, value, ok := strings.Cut(word, "=")
@@ -93,6 +94,9 @@ func (s *setting) set(t *testing.T, key, value string) {
 		}
 		s.inventory.Nodes = s.inventory.Nodes[:n]
 	case "without":
+		if strings.Contains(value, string(target.CapPlaybook)) {
+			s.inventory.Logins = nil
+		}
 		s.capabilities = slices.DeleteFunc(s.capabilities, func(c target.Capability) bool {
 			return slices.Contains(strings.Split(value, ","), string(c))
 		})

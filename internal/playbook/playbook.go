@@ -1,18 +1,28 @@
-package external
+// Package playbook runs Ansible playbooks of a scenario on the machines of a run: VMs, hosts in their place, nodes of the target. It
+// runs the real ansible-playbook, which sees no configuration of the user, and records its tasks. It does not parse playbooks beyond
+// what a plan has to know.
+//
+//	Lacks (lacks.go): target, programs and files that a playbook needs ──▶ plan
+//	Run ──▶ logins of the target ──▶ inventory (inventory.go), settings (settings.go) ──▶ ansible-playbook
+//	     ──▶ callback.py ──▶ tasks (tasks.go) ──▶ events, error of the step
+package playbook
 
 import (
+	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
+	"github.com/braggdev/bragg/internal/load/program"
 	"github.com/braggdev/bragg/internal/scenario"
+	"github.com/braggdev/bragg/internal/textio"
 	"github.com/braggdev/bragg/internal/verb"
 )
 
@@ -22,6 +32,9 @@ const (
 	NodesInventory = "nodes"
 	CVMsInventory  = "cvms"
 )
+
+// ansible is the program that runs playbooks.
+const ansible = "ansible-playbook"
 
 // Playbook is a playbook of the scenario and the VM groups on which it runs.
 type Playbook struct {
@@ -33,8 +46,15 @@ type Playbook struct {
 	Forks     int // hosts at a time
 }
 
+// outputBytesMax is how much of the end of ansible's output an error may be searched in.
+const outputBytesMax = 4 << 10
+
 // Run runs the playbook with what ansible needs in a private folder, which it removes.
 func (p *Playbook) Run(ctx context.Context, env *verb.Env) error {
+	path, err := exec.LookPath(ansible)
+	if err != nil {
+		return err
+	}
 	// If this program is killed, files with passwords are removed with the journal.
 	if err := os.MkdirAll(env.Private, 0o700); err != nil {
 		return err
@@ -51,22 +71,152 @@ func (p *Playbook) Run(ctx context.Context, env *verb.Env) error {
 	if err != nil {
 		return err
 	}
-	inventory, err := p.inventory(env)
+	machines, err := p.machines(ctx, env)
+	if err != nil {
+		return err
+	}
+	s := settings{private: private, known: filepath.Join(filepath.Dir(private), "known_hosts")}
+	if err := s.write(); err != nil {
+		return err
+	}
+	inventory, err := p.inventory(&s, machines)
 	if err != nil {
 		return err
 	}
 	hosts, variables := filepath.Join(private, "inventory.json"), filepath.Join(private, "variables.json")
-	if err := writeJSON(hosts, inventory); err != nil {
+	if err := errors.Join(writeJSON(hosts, inventory), writeJSON(variables, p.extra(env))); err != nil {
 		return err
 	}
-	if err := writeJSON(variables, p.extra(env)); err != nil {
+	c := program.Command{
+		Path: path, Dir: folder, Env: s.environment(), Alone: true,
+		Args: []string{"--inventory", hosts, "--extra-vars", "@" + variables, "--forks", strconv.Itoa(p.Forks), filepath.Join(folder, p.Filename)},
+	}
+	return p.run(ctx, env, c, machines)
+}
+
+// run runs ansible, whose tasks come through a pipe.
+func (p *Playbook) run(ctx context.Context, env *verb.Env, c program.Command, m machines) error {
+	kept, err := p.output(env, m)
+	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, "ansible-playbook", "--inventory", hosts, "--extra-vars", "@"+variables,
-		"--forks", strconv.Itoa(p.Forks), filepath.Join(folder, p.Filename))
-	cmd.Dir = folder
-	cmd.Env = append(os.Environ(), "ANSIBLE_HOST_KEY_CHECKING=False", "ANSIBLE_RETRY_FILES_ENABLED=False")
-	return Run(ctx, env, cmd)
+	defer kept.Close()
+	in, out, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	tail := &textio.Tail{MaxBytes: outputBytesMax}
+	both := io.MultiWriter(kept, tail)
+	c.Stdout, c.Stderr, c.Files = both, both, []*os.File{out}
+	process, err := c.Start()
+	_ = out.Close()
+	if err != nil {
+		return err
+	}
+	t := &tasks{notes: env.Notes, machines: m, mask: kept.mask, playbook: p.Filename}
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		t.read(in)
+	}()
+	err = wait(ctx, process)
+	// A descendant that outlives ansible, which is possible without namespaces, would hold the pipe.
+	_ = in.SetReadDeadline(time.Now().Add(stopWithin))
+	<-read
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err == nil {
+		return nil
+	}
+	if failed := t.failed(); failed != nil {
+		return failed
+	}
+	return fmt.Errorf("run %s: %w%s", ansible, err, complaint(kept.mask(tail.String())))
+}
+
+// stopWithin is how long ansible may take to end its connections when it is interrupted.
+const stopWithin = 5 * time.Second
+
+// wait waits for the end of ansible, which it interrupts when ctx ends.
+func wait(ctx context.Context, process *program.Process) error {
+	select {
+	case <-process.Done():
+		return process.Wait()
+	case <-ctx.Done():
+	}
+	process.Signal(os.Interrupt)
+	late := time.AfterFunc(stopWithin, process.Kill)
+	defer late.Stop()
+	return process.Wait()
+}
+
+// complaint is the last error in ansible's output: of a playbook that it cannot read, for instance.
+func complaint(output string) string {
+	at := strings.LastIndex(output, "ERROR! ")
+	if at < 0 {
+		return ""
+	}
+	text, _, _ := strings.Cut(output[at+len("ERROR! "):], "\n\n")
+	return ": " + short(text)
+}
+
+// output is the file with everything that ansible prints, in the folder that stays with the run.
+type output struct {
+	mask    func(string) string
+	file    *os.File // nil: there is no folder
+	partial []byte   // a line that has not ended
+}
+
+// lineBytesMax is the length at which a line of output is written in parts.
+const lineBytesMax = 1 << 20
+
+func (p *Playbook) output(env *verb.Env, m machines) (*output, error) {
+	secrets := m.passwords()
+	o := &output{mask: func(text string) string {
+		for _, s := range secrets {
+			text = strings.ReplaceAll(text, s, "***")
+		}
+		if env.Mask != nil {
+			text = env.Mask(text)
+		}
+		return text
+	}}
+	if env.Dir == "" {
+		return o, nil
+	}
+	var err error
+	name := fmt.Sprintf("playbook-%d-%s.log", env.Step.ID, strings.TrimSuffix(filepath.Base(p.Filename), filepath.Ext(p.Filename)))
+	o.file, err = os.OpenFile(filepath.Join(env.Dir, name), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	return o, err
+}
+
+// Write masks and writes whole lines.
+func (o *output) Write(text []byte) (int, error) {
+	o.partial = append(o.partial, text...)
+	end := bytes.LastIndexByte(o.partial, '\n') + 1
+	if end == 0 && len(o.partial) > lineBytesMax {
+		end = len(o.partial)
+	}
+	lines := o.partial[:end]
+	o.partial = bytes.Clone(o.partial[end:])
+	return len(text), o.put(lines)
+}
+
+func (o *output) put(text []byte) error {
+	if o.file == nil || len(text) == 0 {
+		return nil
+	}
+	_, err := o.file.WriteString(o.mask(string(text)))
+	return err
+}
+
+func (o *output) Close() error {
+	if o.file == nil {
+		return nil
+	}
+	return errors.Join(o.put(o.partial), o.file.Close())
 }
 
 // folder returns the absolute path of the scenario's folder, which is unpacked into private if it is a zip file.
@@ -82,65 +232,4 @@ func (p *Playbook) folder(sc *scenario.Scenario, private string) (string, error)
 		return "", err
 	}
 	return dir, sc.Unpack(dir)
-}
-
-// inventory is what ansible reads as a YAML inventory; JSON is YAML. Passwords are in a private file, never on a command
-// line.
-func (p *Playbook) inventory(env *verb.Env) (map[string]any, error) {
-	all := map[string]any{}
-	for _, name := range p.Inventory {
-		hosts := map[string]any{}
-		for _, address := range addresses(env, name) {
-			hosts[address] = map[string]any{}
-		}
-		if len(hosts) == 0 {
-			return nil, fmt.Errorf("%q has no host with an address", name)
-		}
-		all[strings.ReplaceAll(name, " ", "_")] = map[string]any{"hosts": hosts,
-			"vars": map[string]any{"ansible_user": p.User, "ansible_password": p.Password}}
-	}
-	return all, nil
-}
-
-func addresses(env *verb.Env, name string) []string {
-	var out []string
-	if name == NodesInventory {
-		for _, n := range env.Plan.Target.Nodes {
-			if n.Address != "" {
-				out = append(out, n.Address)
-			}
-		}
-		return out
-	}
-	if name == CVMsInventory {
-		for _, n := range env.Plan.Target.Nodes {
-			if n.CVM != "" {
-				out = append(out, n.CVM)
-			}
-		}
-		return out
-	}
-	for _, vm := range env.VMs.Of(name) {
-		if len(vm.Addresses) > 0 {
-			out = append(out, vm.Addresses[0])
-		}
-	}
-	return out
-}
-
-func (p *Playbook) extra(env *verb.Env) map[string]any {
-	extra := map[string]any{"output_directory": env.Dir}
-	if h := env.Plan.Target.Hypervisor; h != "" {
-		extra["hypervisor"] = h
-	}
-	maps.Copy(extra, p.Variables)
-	return extra
-}
-
-func writeJSON(path string, value any) error {
-	data, err := json.Marshal(value)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(path, data, 0o600)
 }

@@ -206,7 +206,7 @@ func (x *execution) runPlan(ctx context.Context) (executor.Outcome, error) {
 			x.record.Event(e)
 			used.follow(e)
 		},
-		Zero: x.record.zero, Dir: output, Collect: x.collectLogs, Failpoint: x.options.Failpoint,
+		Zero: x.record.zero, Dir: output, Collect: x.collectLogs, Mask: x.record.secrets.text, Failpoint: x.options.Failpoint,
 	})
 	if err != nil {
 		return executor.Outcome{}, err

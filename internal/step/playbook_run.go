@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/braggdev/bragg/internal/step/external"
+	"github.com/braggdev/bragg/internal/playbook"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/verb"
 )
@@ -14,7 +14,9 @@ var playbookRun = verb.Kind{
 	Name:    "playbook.Run",
 	Summary: "Run an Ansible playbook of the scenario on the VMs of some groups.",
 	Doc: "Runs programs of the scenario on this machine and in VMs, so it needs --allow-shell, ansible-playbook on this " +
-		"machine, and a target whose VMs can be reached by ssh. The inventory has one host group for each VM group named, " +
+		"machine, and a target whose VMs can be reached by ssh: libvirt with cloud images, or ssh, where the hosts stand in for their VMs. " +
+		"A target that has its own user for logins uses it in place of remote_user and remote_pass. Each task is an event of the run, and the output of ansible stays with it. " +
+		"The inventory has one host group for each VM group named, " +
 		"nodes for the target's hosts, and cvms for the storage controller VMs of a Nutanix cluster; a plan for a target without them refuses cvms. " +
 		"The playbook also finds the variables output_directory, a folder whose content stays with the run, and hypervisor: ahv or esx as in " +
 		"X-Ray, kvm on libvirt, not set elsewhere. variables of the step win over both. On a simulated target the playbook is only noted.",
@@ -32,10 +34,10 @@ run:
         iterations: 3
 `,
 	Needs: []target.Capability{target.CapPlaybook},
-	New:   func() verb.Step { return new(playbook) },
+	New:   func() verb.Step { return new(playbookStep) },
 }
 
-type playbook struct {
+type playbookStep struct {
 	Filename   string         `arg:"filename,required" of:"file" doc:"Playbook in the scenario's folder."`
 	Inventory  []string       `arg:"inventory,required" doc:"VM groups on which it runs; nodes are the target's hosts, cvms its storage controllers."`
 	RemoteUser string         `arg:"remote_user,required" doc:"User on the hosts."`
@@ -45,12 +47,12 @@ type playbook struct {
 	Annotate   bool           `arg:"annotate" default:"false" doc:"Mark the end on charts."`
 }
 
-func (s *playbook) Check(v *verb.View, problems *verb.Problems) {
+func (s *playbookStep) Check(v *verb.View, problems *verb.Problems) {
 	for _, name := range s.Inventory {
-		if name == external.NodesInventory {
+		if name == playbook.NodesInventory {
 			continue
 		}
-		if name == external.CVMsInventory {
+		if name == playbook.CVMsInventory {
 			checkCVMs(v, problems)
 			continue
 		}
@@ -67,6 +69,14 @@ func (s *playbook) Check(v *verb.View, problems *verb.Problems) {
 	}
 }
 
+// Lacks lists what is missing here for the playbook.
+func (s *playbookStep) Lacks(v *verb.View) []string { return s.book().Lacks(v) }
+
+func (s *playbookStep) book() *playbook.Playbook {
+	return &playbook.Playbook{Filename: s.Filename, Inventory: s.Inventory, User: s.RemoteUser, Password: s.RemotePass,
+		Variables: s.Variables, Forks: s.Forks}
+}
+
 // checkCVMs reports a target without storage controllers. A simulated one runs no playbook.
 func checkCVMs(v *verb.View, problems *verb.Problems) {
 	has := slices.ContainsFunc(v.Inventory.Nodes, func(n target.Node) bool { return n.CVM != "" })
@@ -76,18 +86,16 @@ func checkCVMs(v *verb.View, problems *verb.Problems) {
 	}
 }
 
-func (s *playbook) Effect(*verb.View) verb.Effect {
+func (s *playbookStep) Effect(*verb.View) verb.Effect {
 	return verb.Effect{Subject: s.Filename, Groups: s.Inventory}
 }
 
-func (s *playbook) Run(ctx context.Context, env *verb.Env) error {
+func (s *playbookStep) Run(ctx context.Context, env *verb.Env) error {
 	if env.Plan.Target.Simulated {
 		env.Notes.Log(fmt.Sprintf("playbook %s is not run on a simulated target", s.Filename))
 		return nil
 	}
-	book := external.Playbook{Filename: s.Filename, Inventory: s.Inventory, User: s.RemoteUser, Password: s.RemotePass,
-		Variables: s.Variables, Forks: s.Forks}
-	if err := book.Run(ctx, env); err != nil {
+	if err := s.book().Run(ctx, env); err != nil {
 		return fmt.Errorf("run playbook %q: %w", s.Filename, err)
 	}
 	annotate(env, s.Annotate, "Playbook %s has run", s.Filename)

@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,8 +21,9 @@ import (
 	"github.com/braggdev/bragg/internal/verb"
 )
 
-// ansible is a fake ansible-playbook that records its arguments and input.
+// ansible is a fake ansible-playbook that records its arguments and input below KEPT.
 const ansible = `#!/bin/sh
+KEPT='%s'
 while [ $# -gt 1 ]; do
 	case "$1" in
 	--inventory) inventory=$2; shift ;;
@@ -38,9 +40,8 @@ ls -l "$inventory" | cut -c1-10 > "$KEPT/mode"; echo "$inventory" > "$KEPT/place
 
 func TestPlaybook(t *testing.T) {
 	bin, kept, dir := t.TempDir(), t.TempDir(), t.TempDir()
-	writeFile(t, filepath.Join(bin, "ansible-playbook"), ansible, 0o755)
+	writeFile(t, filepath.Join(bin, "ansible-playbook"), fmt.Sprintf(ansible, kept), 0o755)
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
-	t.Setenv("KEPT", kept)
 	text := begin + `run:
   - playbook.Run:
       filename: site.yml
@@ -62,7 +63,7 @@ func TestPlaybook(t *testing.T) {
 		real(cfg, inventory)
 		for i := range inventory.Nodes {
 			inventory.Nodes[i].Address = "192.0.2." + string(rune('1'+i))
-			inventory.Hypervisor = "ahv"
+			inventory.Hypervisor, inventory.Logins = "ahv", &target.Logins{}
 			inventory.Nodes[i].CVM = "192.0.2.10" + string(rune('1'+i))
 		}
 	})
@@ -75,13 +76,12 @@ func TestPlaybook(t *testing.T) {
 		return strings.TrimSpace(string(data))
 	}
 	var inventory map[string]struct {
-		Hosts map[string]any
-		Vars  map[string]string
+		Hosts map[string]map[string]any
 	}
 	if err := json.Unmarshal([]byte(read("inventory.json")), &inventory); err != nil {
 		t.Fatal(err)
 	}
-	if len(inventory["A"].Hosts) != 3 || len(inventory["nodes"].Hosts) != 3 || len(inventory["cvms"].Hosts) != 3 || inventory["cvms"].Hosts["192.0.2.101"] == nil || inventory["A"].Vars["ansible_password"] != "top secret" {
+	if len(inventory["A"].Hosts) != 3 || len(inventory["nodes"].Hosts) != 3 || len(inventory["cvms"].Hosts) != 3 || inventory["cvms"].Hosts["192.0.2.101"] == nil || inventory["cvms"].Hosts["192.0.2.101"]["ansible_password"] != "top secret" {
 		t.Errorf("inventory %+v", inventory)
 	}
 	var vars map[string]any
@@ -113,9 +113,8 @@ func TestPlaybook(t *testing.T) {
 // A playbook of a zip file finds the whole folder, and the folder is gone afterwards.
 func TestPlaybookOfAZipFile(t *testing.T) {
 	bin, kept := t.TempDir(), t.TempDir()
-	writeFile(t, filepath.Join(bin, "ansible-playbook"), ansible, 0o755)
+	writeFile(t, filepath.Join(bin, "ansible-playbook"), fmt.Sprintf(ansible, kept), 0o755)
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
-	t.Setenv("KEPT", kept)
 	text := begin + "run:\n  - playbook.Run: {filename: site.yml, inventory: [A], remote_user: nutanix, remote_pass: nutanix/4u}\n"
 	place := filepath.Join(t.TempDir(), "vdbench.zip")
 	f, err := os.Create(place)
@@ -140,7 +139,10 @@ func TestPlaybookOfAZipFile(t *testing.T) {
 		t.Fatal(describe(t, err))
 	}
 	l := newLab(t, 3)
-	wantCompleted(t, l.run(sc, planner.Options{AllowShell: true}, real))
+	wantCompleted(t, l.run(sc, planner.Options{AllowShell: true}, func(cfg *executor.Config, inventory *target.Inventory) {
+		real(cfg, inventory)
+		inventory.Logins = &target.Logins{}
+	}))
 	if got, err := os.ReadFile(filepath.Join(kept, "files")); err != nil || string(got) != "load.fio\nmore\nmore/tool\nsite.yml\ntest.yml\n" {
 		t.Errorf("the playbook found %q, %v", got, err)
 	}

@@ -101,6 +101,7 @@ PermitRootLogin yes
 PasswordAuthentication no
 KbdInteractiveAuthentication no
 MaxStartups 100
+Subsystem sftp internal-sftp
 %s
 `, port, s.Folder, s.Folder, set))
 	s.Ports, s.servers = append(s.Ports, port), append(s.servers, nil)

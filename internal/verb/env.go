@@ -29,6 +29,8 @@ type Env struct {
 	Dir      string
 	// Private is where a step may create a folder for secrets. It may not exist yet, and is removed with the journal.
 	Private string
+	// Mask hides the secrets of the scenario in a text that stays with the run; nil hides none.
+	Mask func(text string) string
 	// Logs copies the logs of agents into the bundle; may be nil.
 	Logs func(ctx context.Context, vms []target.VM) error
 }
@@ -99,6 +101,8 @@ type Notes interface {
 	Log(text string)
 	// Disturb reports something that casts doubt on numbers.
 	Disturb(subject, text string)
+	// Event records a part of the step. Phase and step are filled in.
+	Event(e interval.Event)
 }
 
 // Work runs in the background of later steps.

@@ -54,6 +54,12 @@ type Checker interface {
 	Check(v *View, problems *Problems)
 }
 
+// Lacker lists, in one phrase each, everything that the target and this machine lack for the step, so that a user can bring all of it
+// at once. It replaces the check of the capabilities that the kind needs. Simulated targets lack nothing.
+type Lacker interface {
+	Lacks(v *View) []string
+}
+
 // Expander replaces a step by other calls. The step itself is never run.
 type Expander interface {
 	Expand(v *View) []scenario.Call

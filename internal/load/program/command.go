@@ -1,6 +1,7 @@
 package program
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 type Command struct {
 	Path string
 	Args []string
+	Dir  string // where it starts; "": the root folder, which it cannot keep busy
 	// Env is the whole environment; nil inherits that of this process.
 	Env   []string
 	Stdin io.Reader
@@ -94,7 +96,7 @@ func attempts(alone bool) []bool {
 func (c Command) command(alone bool) *exec.Cmd {
 	cmd := exec.Command(c.Path, c.Args...)
 	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = c.Env, c.Stdin, c.Stdout, c.Stderr, c.Files
-	cmd.Dir, cmd.WaitDelay = "/", outputGrace
+	cmd.Dir, cmd.WaitDelay = cmp.Or(c.Dir, "/"), outputGrace
 	c.confine(cmd, alone)
 	return cmd
 }

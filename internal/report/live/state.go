@@ -113,7 +113,7 @@ func (s *state) event(e interval.Event, plain bool) []string {
 			return []string{at + oneLine(e.Message)}
 		}
 	case interval.EventAnnotation, interval.EventDisturbance, interval.EventLog, interval.EventStarts, interval.EventSteady, interval.EventClockJump,
-		interval.EventAgentSilent, interval.EventAgentBack, interval.EventVMStopped:
+		interval.EventAgentSilent, interval.EventAgentBack, interval.EventVMStopped, interval.EventTaskStarted, interval.EventTaskEnded:
 		s.noteSilence(e)
 		text := oneLine(cmp.Or(e.Message, string(e.Kind)))
 		switch e.Kind {
@@ -123,6 +123,13 @@ func (s *state) event(e interval.Event, plain bool) []string {
 			text = draw.Clean(e.Workload) + ": " + text
 		case interval.EventClockJump:
 			text = draw.Clean(e.Subject) + ": " + text
+		case interval.EventTaskStarted:
+			text = "task " + text
+		case interval.EventTaskEnded:
+			if e.Error == "" {
+				return nil // the begin of the next task says it
+			}
+			text = draw.Clean(e.Subject) + ": " + text + ": " + oneLine(e.Error)
 		}
 		return []string{at + text}
 	}

@@ -1,7 +1,6 @@
-// Package external runs programs of a scenario on the controller's machine: a shell command, or ansible-playbook with an inventory of
-// the VMs of the run. What it writes for them is private and removed with the step or, after a crash, with the journal.
+// Package external runs shell commands of a scenario on the controller's machine.
 //
-//	step ──▶ Playbook.Run: folder, inventory.json, variables.json ──▶ Run: program, killed with the context ──▶ env.Notes
+//	step ──▶ Run: program, killed with the context ──▶ env.Notes
 package external
 
 import (
