@@ -19,7 +19,7 @@ RACE     := evaluate executor fleet control agent/... clock guest lab load/... f
 # Packages whose tests mostly wait, for guests that boot and hosts that answer; the longest first.
 WAITING  := $(addprefix ./internal/,lab/... session agent/... target/bmc target/ssh fio/iohosts target/... guest image)
 
-.PHONY: help demo lab lab-down build test test-fast race deps check cross format dist readme-picture corpus bench-fio bench-io bench-start bench-report bench-agents soak clean
+.PHONY: help demo lab lab-down build test test-fast race deps check cross format dist readme-picture corpus bench-fio bench-io bench-stream bench-start bench-report bench-agents soak clean
 
 help:
 	@echo "make demo          build, then a database, a noisy neighbor and a killed VM on this machine, in about a minute"
@@ -37,6 +37,7 @@ help:
 	@echo "make readme-picture   the picture of a report in README.md, from a real run"
 	@echo "make bench-fio     the native engine against fio on a loop device (needs root)"
 	@echo "make bench-io      bragg io against fio, or against another build with PEER=path: speed, CPU per operation, latency"
+	@echo "make bench-stream  bandwidth and latency of memory against the same loops in C (needs gcc)"
 	@echo "make bench-start   from 'bragg run' to the first I/O"
 	@echo "make bench-report  seal and report 100 VMs over ten hours"
 	@echo "make bench-agents  one controller with a thousand simulated agents for ten minutes"
@@ -152,6 +153,9 @@ bench-fio:
 
 bench-io: build
 	$(GO) run ./internal/fio/iojob/benchio --rounds 5 --seconds 2 $(if $(PEER),--peer $(PEER))
+
+bench-stream:
+	$(GO) run ./internal/load/stream/benchstream
 
 # BRAGG_BENCH_VMS and BRAGG_BENCH_DURATION make it smaller.
 bench-report:

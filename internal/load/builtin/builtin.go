@@ -7,6 +7,7 @@ import (
 	"github.com/braggdev/bragg/internal/load/ioengine"
 	"github.com/braggdev/bragg/internal/load/mlperf"
 	"github.com/braggdev/bragg/internal/load/pgbench"
+	"github.com/braggdev/bragg/internal/load/stream"
 )
 
 // Generators returns all generators, the default first.
@@ -21,5 +22,6 @@ func Generators() load.Kinds {
 			Generator: pgbench.Generator{}, Simulation: pgbench.Simulation{}},
 		{Name: mlperf.Name, Summary: "the storage load of machine learning as MLPerf Storage defines it: readers, simulated accelerators, checkpoints",
 			Generator: mlperf.Generator{}, Simulation: mlperf.Simulation{}},
+		{Name: stream.Name, Summary: "bandwidth of memory by the definition of STREAM, checked", Generator: stream.Generator{}},
 	}
 }
