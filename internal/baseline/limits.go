@@ -16,9 +16,6 @@ const (
 	RunsMin = 3
 	// clausesMax bounds how many differences one sentence names.
 	clausesMax = 3
-	// bucket is the width of the buckets of a histogram: percentiles differ by it without a difference. Other numbers may by trifle.
-	bucket = 1.0 / 128
-	trifle = 0.001
 )
 
 // Doubt returns why a run with these factors cannot be judged against the baseline, as a clause; "" if it can.
@@ -74,9 +71,9 @@ func (b *Baseline) Limits(of Number, tolerance float64, together int) (l Limits,
 		}
 		values = append(values, v)
 	}
-	l = Limits{Runs: len(values), limit: math.Log1p(tolerance), resolution: math.Log1p(trifle), confidence: 1 - stat.Level/float64(together)}
+	l = Limits{Runs: len(values), limit: math.Log1p(tolerance), resolution: math.Log1p(stat.Trifle), confidence: 1 - stat.Level/float64(together)}
 	if of.Kind != "" && of.Statistic != "mean" {
-		l.resolution = math.Log1p(bucket)
+		l.resolution = math.Log1p(stat.BucketError)
 	}
 	l.mean, l.deviation = stat.LogMoments(values)
 	half := l.half(len(values))

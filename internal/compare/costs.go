@@ -10,6 +10,7 @@ import (
 	"github.com/braggdev/bragg/internal/impact"
 	"github.com/braggdev/bragg/internal/report/document"
 	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/stat"
 	"github.com/braggdev/bragg/internal/textio"
 )
 
@@ -112,7 +113,7 @@ func costShifts(scores []*result.ImpactScore) []Shift {
 		}
 		s := Shift{Name: f.name, Title: f.title, Unit: f.unit, resolution: f.resolution}
 		if s.resolution == 0 {
-			s.resolution = bucketResolution * largest
+			s.resolution = stat.BucketError * largest
 		}
 		if s.fill(runs) && (f.name != "failed_operations" || largest > 0) {
 			list = append(list, s)

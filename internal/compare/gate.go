@@ -39,7 +39,7 @@ func ParseCondition(text string) (Condition, error) {
 	}
 	m := conditionText.FindStringSubmatch(text)
 	if m == nil {
-		return refuse("not of the form NUMBER > PERCENT", `for example 'p99 > 10%', 'iops < -5%', 'p99 of "Read Latency" in "after nodes.PowerOff" > 20%'`)
+		return refuse("not of the form NUMBER > LIMIT", `for example 'p99 > 10%', 'iops < -5%', 'p99 of "Read Latency" in "after nodes.PowerOff" > 20%', 'recovery of "nodes.PowerOff" > 10 s'`)
 	}
 	c := Condition{Text: strings.TrimSpace(text), metric: strings.ToLower(m[1]), result: m[2], window: m[3], above: m[4] == ">"}
 	unitName, ofEvent := costUnit(c.metric)

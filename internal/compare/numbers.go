@@ -7,17 +7,11 @@ import (
 
 	"github.com/braggdev/bragg/internal/report/document"
 	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/stat"
 )
 
-const (
-	// bucketResolution is how much two percentiles may differ by rounding: each is the middle of a bucket of the histogram, which is
-	// at most 1/128 wide.
-	bucketResolution = 1.0 / 128
-	// numbersMax bounds the numbers that are tested together: with too many, only a large difference counts.
-	numbersMax = 40
-	// trifle is the smallest relative difference that counts, however small the noise: rates that a load keeps exactly have none.
-	trifle = 0.001
-)
+// numbersMax bounds the numbers that are tested together: with too many, only a large difference counts.
+const numbersMax = 40
 
 // statistics are those of a row that can be compared.
 var statistics = []string{"mean", "median", "p95", "p99", "p99.9", "max"}
@@ -49,9 +43,9 @@ func measure(c *Comparison, s *Sets) []Number {
 // rowNumber is one statistic of a row in all runs.
 func rowNumber(r *Result, row *Row, name string, base int) Number {
 	n := Number{Measure: r.measure(row, name)}
-	n.resolution = trifle
+	n.resolution = stat.Trifle
 	if r.Type == "latency" && name != "mean" && name != "max" {
-		n.resolution = bucketResolution
+		n.resolution = stat.BucketError
 	}
 	values := make([]result.Number, len(row.stats))
 	for i, st := range row.stats {
@@ -82,9 +76,9 @@ func loadNumbers(l *Load, base int) []Number {
 		if f.Name == figureErrors || f.Name == figureDropped {
 			continue
 		}
-		n := Number{Measure: Measure{Title: l.Workload, Metric: f.Name, Unit: f.Unit}, Base: f.Values[:base], New: f.Values[base:], prefill: l.prefill, resolution: trifle}
+		n := Number{Measure: Measure{Title: l.Workload, Metric: f.Name, Unit: f.Unit}, Base: f.Values[:base], New: f.Values[base:], prefill: l.prefill, resolution: stat.Trifle}
 		if f.percentile {
-			n.resolution = bucketResolution
+			n.resolution = stat.BucketError
 		}
 		n.ofLoad = f.judged
 		if at := slices.Index(f.AtLeast, true); at >= 0 {

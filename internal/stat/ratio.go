@@ -6,6 +6,14 @@ import (
 	"slices"
 )
 
+// How much two numbers may differ without a difference.
+const (
+	// BucketError is that of percentiles: each is the middle of a bucket of the histogram, which is at most 1/128 wide.
+	BucketError = 1.0 / 128
+	// Trifle is that of all others, however small their noise is: rates that a load keeps exactly have none.
+	Trifle = 0.001
+)
+
 // Confidence of every interval, and the level of every test: Level = 1 − Confidence.
 const (
 	Confidence = 0.95
