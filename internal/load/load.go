@@ -138,6 +138,8 @@ type JobPlan struct {
 	Linear bool `json:"linear_rate,omitempty"`
 	// NoRandomMap: random operations may repeat a block before they used all others.
 	NoRandomMap bool `json:"no_random_map,omitempty"`
+	// Memory: its operations access memory, and no device.
+	Memory bool `json:"memory,omitempty"`
 	// Reducible is the share of what it writes that compression or deduplication would not store: 1 for zeros.
 	Reducible float64 `json:"reducible,omitempty"`
 	// Pauses: it does not have its queue depth in flight, or keep its rate, all the time that is recorded: it starts later, has a

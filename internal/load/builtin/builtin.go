@@ -8,6 +8,7 @@ import (
 	"github.com/braggdev/bragg/internal/load/mlperf"
 	"github.com/braggdev/bragg/internal/load/pgbench"
 	"github.com/braggdev/bragg/internal/load/stream"
+	"github.com/braggdev/bragg/internal/load/sysbench"
 )
 
 // Generators returns all generators, the default first.
@@ -23,5 +24,7 @@ func Generators() load.Kinds {
 		{Name: mlperf.Name, Summary: "the storage load of machine learning as MLPerf Storage defines it: readers, simulated accelerators, checkpoints",
 			Generator: mlperf.Generator{}, Simulation: mlperf.Simulation{}},
 		{Name: stream.Name, Summary: "bandwidth of memory by the definition of STREAM, checked", Generator: stream.Generator{}},
+		{Name: sysbench.Name, Summary: "sysbench, where it is installed: CPU, memory, threads and files",
+			Generator: sysbench.Generator{}, Simulation: sysbench.Simulation{}},
 	}
 }

@@ -17,6 +17,9 @@ type Subject struct {
 	Generator load.Generator
 	// Endless returns a workload that runs until its runtime ends or it is canceled; runtime and start are not set yet.
 	Endless func(t testing.TB) load.Workload
+	// LatencyAtEnd: the program prints its latencies only when it ends, so that the last interval has those of the whole load. A load
+	// that is stopped has none.
+	LatencyAtEnd bool
 	// Untouched, if set, reports changes that a load made outside this process, if any.
 	Untouched func(t testing.TB, w load.Workload)
 }
@@ -59,6 +62,25 @@ func Drive(ctx context.Context, g load.Generator, w load.Workload, sink load.Sin
 		err = closeErr
 	}
 	return err
+}
+
+func (s Subject) check(t testing.TB, w load.Workload, all []interval.Interval) {
+	t.Helper()
+	if !s.LatencyAtEnd {
+		CheckIntervals(t, w, all)
+		return
+	}
+	CheckOrder(t, w, all)
+	for i := range all {
+		if d := all[i].Directions; i < len(all)-1 && slices.ContainsFunc(d[:], func(t interval.Traffic) bool { return t.Service != nil }) {
+			t.Errorf("interval %d has latencies before the end: %+v", i, d)
+		}
+	}
+	for d, traffic := range Add(all).Directions {
+		if h := traffic.Service; h != nil && h.Count() != traffic.Operations || traffic.Response != nil {
+			t.Errorf("operation %d: %d operations, latencies %+v", d, traffic.Operations, traffic)
+		}
+	}
 }
 
 func (s Subject) untouched(t testing.TB, w load.Workload) {
@@ -105,7 +127,7 @@ func testFacts(t *testing.T, s Subject) {
 		t.Fatal(err)
 	}
 	all := log.Intervals()
-	CheckIntervals(t, w, all)
+	s.check(t, w, all)
 	sum := Add(all)
 	if scheduled := sum.Totals().Response != nil; scheduled != (e.Loop == interval.LoopOpen) {
 		t.Errorf("response times are recorded: %t, in a loop that is %s", scheduled, e.Loop)
@@ -139,7 +161,7 @@ func testPeriods(t *testing.T, s Subject) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	CheckIntervals(t, w, all)
+	s.check(t, w, all)
 	if all[0].StartNanos < int64(time.Hour) {
 		t.Errorf("first interval at %v of the run's time axis, want after 1 h", time.Duration(all[0].StartNanos))
 	}
@@ -159,7 +181,7 @@ func testStart(t *testing.T, s Subject) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	CheckIntervals(t, w, all)
+	s.check(t, w, all)
 	if all[0].StartNanos < w.StartNanos {
 		t.Errorf("started at %d ns, asked for %d", all[0].StartNanos, w.StartNanos)
 	}
@@ -192,7 +214,7 @@ func testCancel(t *testing.T, s Subject) {
 		t.Errorf("close after run: %v", err)
 	}
 	all = log.Intervals()
-	CheckIntervals(t, w, all)
+	s.check(t, w, all)
 	if time.Duration(Add(all).LengthNanos) > hangGuard {
 		t.Error("the load went on")
 	}
@@ -215,7 +237,7 @@ func testCancelBeforeStart(t *testing.T, s Subject) {
 	if err := instance.Run(ctx, &log); err != nil {
 		t.Errorf("run returned %v", err)
 	}
-	CheckIntervals(t, w, log.Intervals())
+	s.check(t, w, log.Intervals())
 	s.untouched(t, w)
 	nothingLeft()
 }

@@ -13,10 +13,10 @@ type Account struct {
 	UID, GID uint32
 }
 
-// Unprivileged returns a user for programs that refuse to run as root or should not. It is nil where this process is not root and runs
-// everything as its own user.
+// Unprivileged returns a user for programs that refuse to run as root or should not. It is nil without a name, and where this process is
+// not root and runs everything as its own user.
 func Unprivileged(name string) (*Account, error) {
-	if os.Geteuid() != 0 {
+	if name == "" || os.Geteuid() != 0 {
 		return nil, nil
 	}
 	u, err := user.Lookup(name)

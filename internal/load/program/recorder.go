@@ -36,6 +36,7 @@ type Recorder struct {
 	sequence    int64
 	cpu         time.Duration
 	first, last int64 // start of the first operation and end of the last one
+	late        map[int]*stat.Histogram
 }
 
 // Period is the regular length of an interval.
@@ -120,6 +121,14 @@ func (r *Recorder) Count(kind int, at int64, operations, bytes uint64) {
 	r.last = max(r.last, at)
 }
 
+// Latencies are those of all operations of a kind that Count counted. They are known only at the end, and go to the last interval.
+func (r *Recorder) Latencies(kind int, h *stat.Histogram) {
+	if r.late == nil {
+		r.late = map[int]*stat.Histogram{}
+	}
+	r.late[kind] = h
+}
+
 func record(h *stat.Histogram, nanos int64) *stat.Histogram {
 	if h == nil {
 		h = &stat.Histogram{}
@@ -186,6 +195,9 @@ func (r *Recorder) Finish(at int64) {
 	last.LengthNanos = end - last.StartNanos
 	for len(r.open) > 1 {
 		r.deliver(false)
+	}
+	for kind, h := range r.late {
+		last.Directions[kind].Service = h
 	}
 	r.deliver(true)
 }

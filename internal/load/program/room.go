@@ -26,7 +26,7 @@ type Room struct {
 // RoomName is the name of a room and who owns it.
 type RoomName struct {
 	Name    string // of the generator: rooms of different names do not meet
-	Account string // user that owns the files where this process is root
+	Account string // user that owns the files where this process is root; "": root
 }
 
 // OpenRoom opens a room on the first of some disks of the workload for it alone.

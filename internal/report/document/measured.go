@@ -104,11 +104,11 @@ func jobFacts(jobs []load.JobPlan) []string {
 	var texts []string
 	count := map[string]int{}
 	for _, j := range jobs {
-		text := strings.TrimSpace(j.Pattern+" "+j.BlockSizes) + ", "
+		text := strings.TrimSpace(j.Pattern + " " + j.BlockSizes)
 		if j.Direct {
-			text += "direct"
-		} else {
-			text += "through the page cache"
+			text += ", direct"
+		} else if j.Reads || j.Writes {
+			text += ", through the page cache"
 		}
 		if j.QueueDepth > 0 {
 			text += fmt.Sprintf(", queue depth %d", j.QueueDepth)

@@ -1,0 +1,125 @@
+package sysbench_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/braggdev/bragg/internal/load/sysbench"
+)
+
+// The outputs are of version 1.0.20.
+var outputs = map[string]struct {
+	options            map[string]string
+	events, unfinished uint64
+	latencies          bool
+	reports            int
+}{
+	"1.0.20-cpu.txt":     {map[string]string{"test": "cpu"}, 188789, 0, true, 1},
+	"1.0.20-memory.txt":  {map[string]string{"test": "memory"}, 5565909, 0, true, 2},
+	"1.0.20-fileio.txt":  {map[string]string{"test": "fileio", "mode": "rndrw", "data": "64MiB", "files": "4"}, 17367, 0, false, 3},
+	"1.0.20-stopped.txt": {map[string]string{"test": "cpu"}, 4166, 1, false, 2},
+}
+
+func read(t testing.TB, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// A summary that was cut anywhere is refused, or has the numbers of the whole one.
+func TestSummary(t *testing.T) {
+	for name, want := range outputs {
+		text := read(t, name)
+		s, err := sysbench.ParseSummary(text)
+		if err != nil || s.Events != want.events || s.Unfinished != want.unfinished || (s.Latencies != nil) != want.latencies {
+			t.Errorf("%s: %+v, %v", name, s, err)
+		}
+		for end := range text {
+			if cut, err := sysbench.ParseSummary(text[:end]); err == nil && cut.Events != want.events {
+				t.Errorf("%s cut after %d bytes: %+v", name, end, cut)
+			}
+		}
+	}
+}
+
+// The percentile that sysbench prints is that of the histogram, within a bucket and the digits.
+func TestHistogram(t *testing.T) {
+	s, err := sysbench.ParseSummary(read(t, "1.0.20-memory.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h := s.Latencies; h.Count() != 5565909 || h.Min() != 87 || h.Max() != 124_775_000 || h.Quantile(0.95) > 88 {
+		t.Errorf("%d latencies from %d to %d ns, p95 %v", h.Count(), h.Min(), h.Max(), h.Quantile(0.95))
+	}
+	text := read(t, "1.0.20-memory.txt")
+	for change, want := range map[string]string{"5565253": "has 5565", "       0.001 |                                         6\n": "has 5565903"} {
+		if s, err := sysbench.ParseSummary(strings.Replace(text, change, "", 1)); err == nil {
+			t.Errorf("without %q: %+v, want %q", change, s, want)
+		}
+	}
+}
+
+func TestReports(t *testing.T) {
+	for name, want := range outputs {
+		w, found := workload(t, want.options), 0
+		for line := range strings.Lines(read(t, name)) {
+			if _, is, err := sysbench.ParseReport(w, strings.TrimSuffix(line, "\n")); err != nil {
+				t.Fatal(err)
+			} else if is {
+				found++
+			}
+		}
+		if found != want.reports {
+			t.Errorf("%s: %d reports, want %d", name, found, want.reports)
+		}
+	}
+	w := workload(t, outputs["1.0.20-fileio.txt"].options)
+	const line = "[ 1s ] reads: 43.00 MiB/s writes: 28.00 MiB/s fsyncs: 181.50/s latency (ms,95%): 0.247"
+	p, is, _ := sysbench.ParseReport(w, line)
+	if !is || p.Bytes != 71<<20 || p.Rate != 71*64+181.5 || len(p.Gauges) != 4 || p.Gauges[0] != 0.247 || p.Gauges[3] != 181.5 {
+		t.Errorf("%+v, %t", p, is)
+	}
+	for end := range line[:len(line)-2] { // the last number may lose digits
+		if p, is, _ := sysbench.ParseReport(w, line[:end]); is {
+			t.Errorf("%q: %+v", line[:end], p)
+		}
+	}
+	for _, bad := range []string{"[ 1s ] reads: nan MiB/s writes: 28.00 MiB/s fsyncs: 181.50/s latency (ms,95%): 0.247",
+		"[ 1s ] reads: 99999999999999999999.00 MiB/s writes: 28.00 MiB/s fsyncs: 181.50/s latency (ms,95%): 0.247",
+		"[ 1s ] reads: -1.00 MiB/s writes: 28.00 MiB/s fsyncs: 181.50/s latency (ms,95%): 0.247", "\x1b" + line} {
+		if p, is, _ := sysbench.ParseReport(w, bad); is {
+			t.Errorf("%q: %+v", bad, p)
+		}
+	}
+}
+
+func FuzzSummary(f *testing.F) {
+	for name := range outputs {
+		f.Add(read(f, name))
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if s, err := sysbench.ParseSummary(text); err == nil && s.Latencies != nil && s.Latencies.Count() != s.Events {
+			t.Errorf("%d latencies of %d events", s.Latencies.Count(), s.Events)
+		}
+	})
+}
+
+func FuzzReport(f *testing.F) {
+	for name := range outputs {
+		for line := range strings.Lines(read(f, name)) {
+			f.Add(strings.TrimSuffix(line, "\n"))
+		}
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		for _, o := range outputs {
+			if p, is, _ := sysbench.ParseReport(workload(t, o.options), line); is && !(p.Rate >= 0 && p.Bytes >= 0 && p.Rate < 1e16) {
+				t.Errorf("%q: %+v", line, p)
+			}
+		}
+	})
+}

@@ -1,0 +1,84 @@
+package sysbench
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/extent"
+	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/unit"
+)
+
+// plan describes a load or a prefill.
+func (c *config) plan(w *load.Workload) (load.Plan, error) {
+	p := load.Plan{Engine: c.engine(), BlockBytesMax: c.block, Program: &load.ProgramPlan{Needs: needs()}}
+	if c.test.name == "fileio" {
+		if err := c.planFiles(w, &p); err != nil {
+			return p, err
+		}
+	} else if w.Prefill {
+		p.Notes = append(p.Notes, fmt.Sprintf("the test %s needs no data: its prefill does nothing", c.test.name))
+		return p, nil
+	}
+	verb := "run"
+	if w.Prefill {
+		verb = "prepare"
+	}
+	p.Program.Commands = append(p.Program.Commands, c.command(verb, w.Runtime, w.Seed).String())
+	if !w.Prefill {
+		p.Jobs = []load.JobPlan{c.job()}
+		if w.Runtime%time.Second != 0 {
+			p.Notes = append(p.Notes, "sysbench runs for whole seconds: "+seconds(w.Runtime)+" s")
+		}
+	}
+	return p, nil
+}
+
+// job is the load as rules see it.
+func (c *config) job() load.JobPlan {
+	mode := fileModes[c.files.mode]
+	j := load.JobPlan{Name: c.test.name, Pattern: c.test.name, QueueDepth: c.threads, DepthAsked: c.threads, Clones: 1,
+		BlockMin: c.block, BlockMax: c.block}
+	if c.block > 0 {
+		j.BlockSizes = unit.FormatBytes(c.block)
+	}
+	switch c.test.name {
+	case "memory":
+		j.Pattern, j.Memory = c.engine().Operations[0], true
+	case "fileio":
+		j.Name, j.Pattern, j.SizeBytes, j.Direct, j.Reads, j.Writes = c.files.mode, mode.pattern, c.files.bytes, c.files.direct, mode.reads, mode.writes
+		j.Flushes, j.AlignBytes, j.NoRandomMap = c.files.flushes || c.files.everyFlush && mode.writes, c.block, true
+		if mode.writes {
+			j.Reducible = 1 // its buffers are zeros
+		}
+	}
+	return j
+}
+
+// planFiles notes where the files are and how large they are.
+func (c *config) planFiles(w *load.Workload, p *load.Plan) error {
+	f := &c.files
+	each := f.bytes / int64(f.count)
+	p.Program.Data = append(p.Program.Data, fmt.Sprintf("%s: %d files of %s, %s, filled with zeros", f.disk, f.count, unit.FormatBytes(each), unit.FormatBytes(f.bytes)))
+	p.Extents = []extent.Extent{{Device: f.disk, Length: f.bytes, Writes: w.Prefill || fileModes[f.mode].writes}}
+	if f.bytes != f.fullBytes {
+		p.ScaledFrom = f.fullBytes
+	}
+	if w.Prefill {
+		p.BytesWritten = f.bytes
+	} else if fileModes[f.mode].writes {
+		p.BytesWritten = -1
+	}
+	if !f.direct {
+		p.Notes = append(p.Notes, "direct: off: reads and writes go through the page cache of the VM")
+	}
+	for _, d := range w.Devices {
+		if d.Name == f.disk && d.SizeBytes > 0 && f.bytes > d.SizeBytes {
+			return &diag.Error{Code: "device-too-small", Exit: diag.ExitData,
+				Message: fmt.Sprintf("disk %s has %s and the files take %s", d.Name, unit.FormatBytes(d.SizeBytes), unit.FormatBytes(f.bytes)),
+				Hint:    "use a larger disk or less data"}
+		}
+	}
+	return nil
+}

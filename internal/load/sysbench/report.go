@@ -1,0 +1,57 @@
+package sysbench
+
+import (
+	"regexp"
+	"strconv"
+)
+
+// report is one line that sysbench prints every second. Rates are of the time since the line before.
+type report struct {
+	rate   float64   // operations per second
+	bytes  float64   // per second
+	errors float64   // per second, of statements that were repeated
+	gauges []float64 // as test.gauges names them
+}
+
+// number is what sysbench prints of a rate or a time. Longer ones are not of this world, and their sums would overflow.
+const number = `(\d{1,9}\.\d{1,9})`
+
+// reportPatterns are the lines of reports, by test.
+var reportPatterns = map[string]*regexp.Regexp{
+	"memory": regexp.MustCompile(`^\[ \d+s \] ` + number + ` MiB/sec$`),
+	"fileio": regexp.MustCompile(`^\[ \d+s \] reads: ` + number + ` MiB/s writes: ` + number + ` MiB/s fsyncs: ` + number + `/s latency \(ms,\d+%\): ` + number + `$`),
+	"":       regexp.MustCompile(`^\[ \d+s \] thds: \d+ eps: ` + number + ` lat \(ms,\d+%\): ` + number + `$`),
+}
+
+const mebibyte = 1 << 20
+
+// parseReport reads one line. Other lines are none of reports.
+func (c *config) parseReport(line string) (r report, is bool) {
+	pattern, known := reportPatterns[c.test.name]
+	if !known {
+		pattern = reportPatterns[""]
+	}
+	m := pattern.FindStringSubmatch(line)
+	if m == nil {
+		return r, false
+	}
+	values := make([]float64, len(m)-1)
+	for i, text := range m[1:] {
+		values[i], _ = strconv.ParseFloat(text, 64) // the pattern is that of a number
+	}
+	switch c.test.name {
+	case "memory":
+		r.rate = values[0] * mebibyte / float64(c.block)
+		r.bytes = r.rate * float64(c.moved())
+	case "fileio":
+		r.bytes = (values[0] + values[1]) * mebibyte
+		r.rate = r.bytes / float64(c.block)
+		if c.files.flushes {
+			r.rate += values[2]
+		}
+		r.gauges = []float64{values[3], values[0], values[1], values[2]}
+	default:
+		r.rate, r.gauges = values[0], values[1:]
+	}
+	return r, true
+}
