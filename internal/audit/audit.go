@@ -73,6 +73,7 @@ func Rules() []rule.Rule {
 		data.ElidedWork,
 		data.PrefillIncomplete,
 		data.MemoryDisk,
+		data.SmallDataSet,
 		data.FitsInHostMemory,
 		machine.GeneratorOnTarget,
 		machine.Busy,

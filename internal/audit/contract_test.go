@@ -461,6 +461,10 @@ var contracts = map[string]contract{
 		fires: engine(noting(interval.NoteMemory, "tmpfs")), severity: finding.Warning, claim: "The disks of w are in memory (tmpfs)",
 		silent: engine(ring),
 	},
+	"small-data-set": {
+		fires: engine(noting(interval.NoteSmallData, "the data set has 1 GiB")), severity: finding.Warning, claim: "w: the data set has 1 GiB.",
+		silent: engine(noting("mount", "nfs4 nas:/train (rw,nconnect=16)")),
+	},
 	"fits-in-host-memory": {
 		fires: onNode("kvm", 8<<30+1), severity: finding.Info, claim: "w uses 8 GiB per node, which fit into its 8 GiB of memory",
 		silent: onNode("kvm", 8<<30),

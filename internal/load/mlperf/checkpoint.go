@@ -25,8 +25,8 @@ func (s *checkpointing) bytes() int64 { return s.rankBytes() * int64(s.ranks) }
 func (c *config) planCheckpoints(w *load.Workload) (load.Plan, error) {
 	s := &c.saving
 	all := s.bytes() * int64(s.count)
-	p := load.Plan{Engine: c.engine(), BlockBytesMax: chunkBytes, BytesWritten: all, Extents: c.extents(all), Program: &load.ProgramPlan{
-		Data: []string{fmt.Sprintf("%s: %d checkpoints of %s", c.place, s.count, unit.FormatBytes(s.bytes()))}}}
+	p := load.Plan{Engine: c.engine(), BlockBytesMax: chunkBytes, BytesWritten: all, Extents: c.extents(all), Notes: []string{
+		fmt.Sprintf("%d checkpoints of %s in %s", s.count, unit.FormatBytes(s.bytes()), c.place)}}
 	if err := c.fits(w, p.Extents); err != nil {
 		return p, err
 	}
@@ -34,8 +34,8 @@ func (c *config) planCheckpoints(w *load.Workload) (load.Plan, error) {
 		p.Extents, p.BytesWritten = nil, 0
 		return p, nil
 	}
-	p.Program.Commands = []string{fmt.Sprintf("%s: write %d checkpoints by %d ranks, %s each, with fsync; drop them from memory; read them back",
-		s.model.name, s.count, s.ranks, unit.FormatBytes(s.rankBytes()))}
+	p.Notes = append(p.Notes, fmt.Sprintf("%s: %d ranks write %s each, with fsync; then they are dropped from memory and read back",
+		s.model.name, s.ranks, unit.FormatBytes(s.rankBytes())))
 	p.Jobs = []load.JobPlan{{Name: s.model.name, Pattern: "files", BlockSizes: unit.FormatBytes(chunkBytes), QueueDepth: s.ranks, DepthAsked: s.ranks, Clones: 1,
 		SizeBytes: all, Reads: true, Writes: true, Flushes: true, BlockMin: 1, BlockMax: chunkBytes}}
 	p.Notes = append(p.Notes, s.scaled()...)

@@ -3,7 +3,6 @@ package mlperf
 import (
 	"math"
 	"sync"
-	"time"
 )
 
 // meter measures accelerator utilization (AU), samples and waits. Times are nanoseconds on the run's axis.
@@ -149,6 +148,13 @@ func (m *meter) sofar() result {
 	return total(m.epochs)
 }
 
+// forget drops the epochs that ended, whose number of accelerators is not that of the next one.
+func (m *meter) forget() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.epochs = nil
+}
+
 // look returns the computation time and the measured time of all accelerators until a time, with the steps under way.
 func (m *meter) look(at int64) (busy, measured int64) {
 	m.mu.Lock()
@@ -162,5 +168,3 @@ func (m *meter) look(at int64) (busy, measured int64) {
 	}
 	return busy, m.measured
 }
-
-func (m *meter) step() time.Duration { return time.Duration(m.compute) }

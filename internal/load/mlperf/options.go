@@ -298,13 +298,16 @@ func (r *reader) readFiles(t *training, w *load.Workload) {
 	}
 }
 
-// shrink fits the data set to a rehearsal: fewer files and, once an epoch has only two steps, smaller samples.
+// filesRehearsed is the least number of files of a rehearsal, enough for two steps of any accelerator.
+const filesRehearsed = 4096
+
+// shrink fits the data set to a rehearsal: fewer files and then smaller samples. It does not depend on accelerators, so that workloads
+// with different numbers of them share a data set.
 func (t *training) shrink(factor float64) {
 	if factor <= 0 || factor >= 1 || t.files == 0 {
 		return
 	}
-	need := (2*t.on.batch*t.accelerators + t.model.samplesInFile - 1) / t.model.samplesInFile
-	files := max(int(float64(t.files)*factor), min(t.files, need))
+	files := max(int(float64(t.files)*factor), min(t.files, filesRehearsed))
 	smaller := factor * float64(t.files) / float64(files)
 	t.model.recordBytes, t.model.recordStdev = max(1, t.model.recordBytes*smaller), t.model.recordStdev*smaller
 	t.files = files

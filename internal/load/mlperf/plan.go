@@ -15,8 +15,8 @@ func (c *config) plan(w *load.Workload) (load.Plan, error) {
 		return c.planCheckpoints(w)
 	}
 	t := &c.train
-	p := load.Plan{Engine: c.engine(), BlockBytesMax: t.transfer,
-		Program: &load.ProgramPlan{Data: []string{fmt.Sprintf("%s: %d files of %s, %s", c.place, t.files, unit.FormatBytes(int64(t.fileBytes())), unit.FormatBytes(t.bytes()))}}}
+	p := load.Plan{Engine: c.engine(), BlockBytesMax: t.transfer, Notes: []string{
+		fmt.Sprintf("data set in %s: %d files of %s", c.place, t.files, unit.FormatBytes(int64(t.fileBytes())))}}
 	if factor := w.Scale.Factor; factor > 0 && factor < 1 {
 		p.ScaledFrom = int64(float64(t.fullFiles) * float64(t.model.samplesInFile) * t.fullRecord)
 	}
@@ -35,7 +35,7 @@ func (c *config) plan(w *load.Workload) (load.Plan, error) {
 	}
 	p.Jobs = []load.JobPlan{{Name: t.model.name, Pattern: "files", BlockSizes: unit.FormatBytes(t.transfer), QueueDepth: t.model.readThreads,
 		DepthAsked: t.model.readThreads, Clones: t.accelerators, SizeBytes: t.bytes(), Reads: true, BlockMin: 1, BlockMax: t.transfer, Pauses: true}}
-	p.Program.Commands = t.describe()
+	p.Notes = append(p.Notes, t.describe()...)
 	p.MemoryBytes = t.transfer * int64(t.model.readThreads*t.accelerators)
 	p.Timed = t.search
 	p.Notes = append(p.Notes, "readers use the page cache, as data loaders do; it is emptied of the data set before the load, not between epochs",

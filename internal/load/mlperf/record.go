@@ -75,15 +75,6 @@ func (r *record) say(format string, args ...any) {
 	fmt.Fprintf(&r.text, format, args...)
 }
 
-const epochsSaidMax = 200
-
-// note describes one epoch.
-func (r *record) note(number int, e result) {
-	if number <= epochsSaidMax {
-		r.say("epoch %d: %d steps in %.3f s, AU %s, %.4g samples/s, %.4g MB/s\n", number, e.steps, e.seconds, percent(e.au), e.samples, e.samples*r.sample/1e6)
-	}
-}
-
 func percent(share float64) string {
 	if math.IsNaN(share) {
 		return "unknown"

@@ -14,12 +14,16 @@ func (t *trainer) find(ctx context.Context) error {
 		if accelerators == 0 {
 			break
 		}
+		t.meter.forget()
 		r, err := t.run(ctx, number, accelerators, t.searchSteps)
-		if err != nil || ctx.Err() != nil {
+		if err != nil {
 			return err
 		}
+		if ctx.Err() != nil {
+			break
+		}
 		met := r.au >= t.model.threshold
-		t.out.say("trial %d: %d accelerators, AU %s: %s\n", number, accelerators, percent(r.au), map[bool]string{true: "met", false: "missed"}[met])
+		t.out.say("trial %d: %d accelerators, %d steps in %.3f s, AU %s: %s\n", number, accelerators, r.steps, r.seconds, percent(r.au), map[bool]string{true: "met", false: "missed"}[met])
 		s.add(accelerators, met, confirming)
 	}
 	t.out.say("%s\n", s.answer(ctx.Err() == nil, percent(t.model.threshold)))

@@ -25,14 +25,22 @@ type trainer struct {
 	axis  program.Axis
 }
 
+// epochsSaidMax bounds the output.
+const epochsSaidMax = 200
+
 // forever is a number of steps that no epoch has.
 const forever = math.MaxInt
 
 // train runs epochs until all are done or, if the load has a runtime, until that is over.
 func (t *trainer) train(ctx context.Context, timed bool) error {
 	for number := 1; (timed || number <= t.epochs) && ctx.Err() == nil; number++ {
-		if _, err := t.run(ctx, number, t.accelerators, forever); err != nil {
+		e, err := t.run(ctx, number, t.accelerators, forever)
+		if err != nil {
 			return err
+		}
+		if number <= epochsSaidMax && e.steps > 0 {
+			t.out.say("epoch %d: %d steps in %.3f s, AU %s, %.4g samples/s, %.4g MB/s\n", number, e.steps, e.seconds, percent(e.au), e.samples,
+				e.samples*t.model.recordBytes/1e6)
 		}
 	}
 	return nil
@@ -56,13 +64,7 @@ func (t *trainer) run(ctx context.Context, number, accelerators, stepsMost int) 
 		all.Go(func() { e.accelerate(ctx, a, batches) })
 	}
 	all.Wait()
-	r := t.meter.endEpoch()
-	if cause := context.Cause(ctx); e.failed != nil {
-		return r, e.failed
-	} else if cause == nil {
-		t.out.note(number, r)
-	}
-	return r, nil
+	return t.meter.endEpoch(), e.failed
 }
 
 // pass is one epoch.
