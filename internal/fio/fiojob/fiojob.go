@@ -34,6 +34,13 @@ type Size struct {
 	Set     bool
 }
 
+// Places are properties of places that job files cannot state. Programs that make jobs of other formats set them.
+type Places struct {
+	OnePosition bool // reads and writes that are not random continue one sequence, and not one for each direction
+	OwnAlign    bool // random places are multiples of the size of their operation
+	NotFirst    bool // with OwnAlign: no random place is the first one of the region
+}
+
 // Job is one job of a file after inheritance, with defaults filled in. NumJobs is not expanded.
 type Job struct {
 	Name    string // name=, or the section's name
@@ -125,6 +132,7 @@ type Job struct {
 	Layout          Layout  `json:",omitzero"`
 
 	CommandPriority CommandPriority `json:",omitzero"`
+	Places          Places          `json:",omitzero"`
 
 	// Options are all options that apply to this job as written, in fio's spelling, for "job options" of reports and for
 	// the command line.

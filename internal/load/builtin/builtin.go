@@ -9,6 +9,7 @@ import (
 	"github.com/braggdev/bragg/internal/load/pgbench"
 	"github.com/braggdev/bragg/internal/load/stream"
 	"github.com/braggdev/bragg/internal/load/sysbench"
+	"github.com/braggdev/bragg/internal/load/vdbench"
 )
 
 // Generators returns all generators, the default first.
@@ -26,5 +27,7 @@ func Generators() load.Kinds {
 		{Name: stream.Name, Summary: "bandwidth of memory by the definition of STREAM, checked", Generator: stream.Generator{}},
 		{Name: sysbench.Name, Summary: "sysbench, where it is installed: CPU, memory, threads and files",
 			Generator: sysbench.Generator{}, Simulation: sysbench.Simulation{}},
+		{Name: vdbench.Name, Summary: "parameter files of vdbench, translated for the native engine",
+			Generator: vdbench.Generator{}, Simulation: vdbench.Generator{Backend: "null"}},
 	}
 }

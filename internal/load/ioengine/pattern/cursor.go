@@ -15,6 +15,8 @@ type Order struct {
 	Skip    int64 // sequential: bytes to jump after each operation ("read:17m"), may be negative
 	Ends    bool  // sequential: its pass ends where the region does
 	Real    int64 // the end of the device, from the region's start on
+	Own     bool  // random: places are multiples of the operation's size instead of Align
+	Later   bool  // with Own: not the first place
 }
 
 // Region is the part of a device that a stream touches: length bytes from start on, or windows of it that are strided
@@ -123,6 +125,13 @@ func (c *Cursor) random() bool {
 
 // place draws an offset so that the whole operation lies in the window.
 func (c *Cursor) place(size int64) int64 {
+	if c.Own {
+		places, first := uint64(c.Region.Window()/size), uint64(0)
+		if c.Later && places > 1 {
+			places, first = places-1, 1
+		}
+		return int64(first+load.DrawBelow(c.placeKey, c.n, places)) * size
+	}
 	places := uint64((c.Region.Window()-size)/c.Align) + 1
 	if c.Hot.Kind != HotNone {
 		block := c.Hot.draw(c.placeKey, c.n)

@@ -10,6 +10,7 @@ import (
 type Stream struct {
 	Device     int32
 	Cursors    [interval.DirectionCount]Cursor
+	One        bool  // all directions take the operations of Cursors[interval.Write]
 	Left       int64 // bytes
 	Passes     Passes
 	ContentKey uint64
@@ -34,6 +35,9 @@ type Passes struct {
 
 // next returns the next operation of a direction; ok is false when the stream has done its part.
 func (s *Stream) next(direction int) (offset, size int64, ok bool) {
+	if s.One {
+		direction = int(interval.Write)
+	}
 	c := &s.Cursors[direction]
 	if (s.Passes.Left <= 0 || c.over()) && !s.another(c) {
 		return 0, 0, false

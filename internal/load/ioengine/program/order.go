@@ -23,6 +23,7 @@ func (s *Job) order(direction int, r pattern.Region, key uint64) pattern.Order {
 	if j.Sequence > 1 {
 		o.Hold, o.Same = j.Sequence, j.RWSequencer == "identical"
 	}
+	o.Own, o.Later = j.Places.OwnAlign, j.Places.NotFirst
 	o.Hot, _ = s.hotspots(direction, &o, key) // zones were checked when the job was compiled
 	return o
 }

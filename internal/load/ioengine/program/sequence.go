@@ -33,6 +33,7 @@ func newStream(spec *streamSpec, job *Job) pattern.Stream {
 		s.Left = spec.Amount
 	}
 	s.Passes = newPasses(spec, job)
+	s.One = job.Fio.Places.OnePosition && job.Reads && job.Writes
 	shared := job.Reads && job.Writes && job.Sizes[0].Equal(&job.Sizes[1])
 	var both *pattern.Deck
 	for d, active := range job.Draws() {

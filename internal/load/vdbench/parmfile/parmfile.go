@@ -62,7 +62,8 @@ type File struct {
 	Name        string
 	General     Definition
 	Definitions []Definition // without defaults
-	Issues      diag.List    // errors and warnings
+	Defaults    map[Kind][]Parameter
+	Issues      diag.List // errors and warnings
 	lines       []string
 	used        map[string]bool // variables
 }
@@ -76,13 +77,13 @@ const (
 
 // Parse reads a file. Variables replace $name and !name. The File has what could be read; Issues.Err reports errors.
 func Parse(name, text string, variables map[string]string) *File {
-	f := &File{Name: name, General: Definition{Kind: General}, used: map[string]bool{}}
+	f := &File{Name: name, General: Definition{Kind: General}, used: map[string]bool{}, Defaults: map[Kind][]Parameter{}}
 	if len(text) > bytesMax {
 		f.Issues.Errorf(diag.Position{File: name}, "too-long", "parameter file of %d bytes, at most %d are read", len(text), bytesMax)
 		return f
 	}
 	f.lines = strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
-	state := builder{File: f, defaults: map[Kind][]Parameter{}}
+	state := builder{File: f}
 	for _, s := range f.statements(variables) {
 		state.statement(s)
 	}
@@ -147,8 +148,7 @@ func (d *Definition) Text(key, fallback string) string {
 // builder makes definitions of statements.
 type builder struct {
 	*File
-	kind     Kind // of the definition before
-	defaults map[Kind][]Parameter
+	kind Kind // of the definition before
 }
 
 // statement takes the parameters of one logical line.
@@ -170,7 +170,7 @@ func (b *builder) statement(words []Parameter) {
 	}
 	own := b.check(kind, words[1:])
 	if name.Text == defaultName {
-		b.defaults[kind] = inherit(b.defaults[kind], own)
+		b.Defaults[kind] = inherit(b.Defaults[kind], own)
 		return
 	}
 	for _, other := range b.Of(kind) {
@@ -180,7 +180,7 @@ func (b *builder) statement(words []Parameter) {
 		}
 	}
 	if len(b.Definitions) < definitionsMax {
-		b.Definitions = append(b.Definitions, b.several(Definition{Kind: kind, Name: name, Parameters: inherit(b.defaults[kind], own)})...)
+		b.Definitions = append(b.Definitions, b.several(Definition{Kind: kind, Name: name, Parameters: inherit(b.Defaults[kind], own)})...)
 	} else if len(b.Definitions) == definitionsMax {
 		b.fault(name, "too-many", "too many definitions", "")
 	}

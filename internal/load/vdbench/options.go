@@ -1,0 +1,110 @@
+package vdbench
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/vdbench/parmfile"
+)
+
+// config is a workload, read.
+type config struct {
+	file      *parmfile.File
+	runs      []run
+	errorsMax uint64 // errors that end the load
+}
+
+func (c *config) issues() diag.List {
+	if c == nil || c.file == nil {
+		return nil
+	}
+	return c.file.Issues.Sorted()
+}
+
+const (
+	optionEngine     = "engine"
+	errorsMaxDefault = 50
+)
+
+var optionNames = []string{optionEngine, load.OptionRateScale}
+
+// parse reads the parameter file and the options of a workload.
+func parse(w *load.Workload) (*config, error) {
+	bad := func(message, hint string) (*config, error) {
+		return &config{}, &diag.Error{Code: "bad-generator-option", Exit: diag.ExitData, Message: fmt.Sprintf("options of workload %q: %s", w.Name, message), Hint: hint}
+	}
+	variables := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(w.Options)) {
+		variable, is := strings.CutPrefix(name, parmfile.VariablePrefix)
+		switch {
+		case is:
+			variables[variable] = w.Options[name]
+		case !slices.Contains(optionNames, name):
+			return bad(fmt.Sprintf("no option %q", name), fmt.Sprintf("it has %s, %s, and %sNAME for each $NAME of the parameter file", optionEngine, load.OptionRateScale, parmfile.VariablePrefix))
+		}
+	}
+	if w.Config == "" {
+		return bad("there is no parameter file", "name it with config_file")
+	}
+	if engine := w.Options[optionEngine]; engine != "" && engine != "native" {
+		return bad(fmt.Sprintf("engine: %q is not native", engine), "a copy of vdbench of your own is not run by this version")
+	}
+	rates, err := w.RateScale()
+	if err != nil {
+		return &config{}, err
+	}
+	c := &config{file: parmfile.Parse(w.ConfigName, w.Config, variables), errorsMax: errorsMaxDefault}
+	if err := c.file.Issues.Err(); err != nil {
+		return c, err
+	}
+	b := builder{File: c.file, workload: w, rates: rates}
+	c.errorsMax = uint64(c.file.General.Number("data_errors", errorsMaxDefault))
+	c.runs = b.runs()
+	if err := c.file.Issues.Err(); err != nil {
+		return c, err
+	}
+	if len(c.runs) == 0 {
+		return bad("the parameter file has no rd=", "")
+	}
+	c.fit(w)
+	return c, nil
+}
+
+// rehearsedMax is how long each run of a rehearsal takes at most that has no runtime of its own.
+const rehearsedMax = 3 * time.Second
+
+// fit shortens the runs of a rehearsal, so that all of them run.
+func (c *config) fit(w *load.Workload) {
+	if w.Scale.Factor <= 0 || w.Scale.Factor >= 1 {
+		return
+	}
+	factor := 1.0
+	if total := c.takes(); w.Runtime > 0 && total > w.Runtime {
+		factor = float64(w.Runtime) / float64(total)
+	}
+	for i := range c.runs {
+		r := &c.runs[i]
+		for _, t := range []*time.Duration{&r.elapsed, &r.warmup, &r.interval, &r.pause} {
+			if *t = time.Duration(float64(*t) * factor); w.Runtime == 0 {
+				*t = min(*t, rehearsedMax)
+			}
+		}
+		r.interval = min(r.interval, r.elapsed/2)
+	}
+}
+
+// takes is how long all runs take, without what ends them early.
+func (c *config) takes() (sum time.Duration) {
+	for i := range c.runs {
+		sum += c.runs[i].warmup + c.runs[i].elapsed
+		if i > 0 {
+			sum += c.runs[i].pause
+		}
+	}
+	return sum
+}

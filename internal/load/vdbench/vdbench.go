@@ -1,0 +1,56 @@
+// Package vdbench is the generator that runs parameter files of vdbench: by the native engine, or by the user's own copy of vdbench,
+// which is not redistributable.
+//
+//	parameter file ──parmfile──▶ definitions ──▶ runs, one for each combination of a run's loops and rates ──▶ jobs of the native engine
+//	parameter file ──▶ vdbench -f -o ──flatfile.html, histogram.html──▶ Intervals
+//
+//	options.go                 what a workload asks for
+//	runs.go, refused.go        runs of a file, and what the native engine cannot do exactly
+//	translate.go, place.go     one run as jobs
+//	native.go, relay.go        the runs one after the other, as one load
+//	totals.go                  the table of runs, as vdbench totals them
+//
+// What the native engine cannot do exactly as vdbench documents it is refused by name, never approximated.
+package vdbench
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/braggdev/bragg/internal/load"
+)
+
+// Name is the name of the generator.
+const Name = "vdbench"
+
+// Generator runs parameter files.
+type Generator struct {
+	// Backend is that of the native engine, "" by the jobs: "null" does no I/O.
+	Backend string
+}
+
+var _ load.Generator = Generator{}
+
+// Plan reads the file and returns its runs.
+func (g Generator) Plan(w load.Workload) (load.Plan, error) {
+	c, err := parse(&w)
+	if err != nil {
+		return load.Plan{Issues: c.issues()}, err
+	}
+	p, err := c.plan(g, &w)
+	p.Issues = c.issues()
+	return p, err
+}
+
+// Prepare prepares the first run and checks all.
+func (g Generator) Prepare(ctx context.Context, w load.Workload) (load.Instance, error) {
+	c, err := parse(&w)
+	if err != nil {
+		return nil, err
+	}
+	in := &native{workload: w, config: c, generator: g}
+	if err := in.prepare(ctx); err != nil {
+		return nil, fmt.Errorf("prepare workload %q: %w", w.Name, err)
+	}
+	return in, nil
+}
