@@ -3,6 +3,7 @@ package vdbench
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
@@ -86,6 +87,11 @@ func (c *config) planRun(g Generator, w *load.Workload, i int, p *load.Plan) err
 		text += fmt.Sprintf("; warm-up %s", unit.FormatDuration(r.warmup))
 	}
 	p.Notes = append(p.Notes, text)
+	for _, note := range compiled.Notes() {
+		if !slices.Contains(p.Notes, note) {
+			p.Notes = append(p.Notes, note)
+		}
+	}
 	return nil
 }
 

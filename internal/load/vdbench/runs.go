@@ -137,13 +137,17 @@ func (b *builder) rated(rd *parmfile.Definition, loops map[string]string) (all [
 		next.name = fmt.Sprintf("RD=%s; I/O rate: %s; elapsed=%g; For loops: %s", rd.Name.Text, rate, next.elapsed.Seconds(), forLoops)
 		all = append(all, next)
 	}
+	control := "Uncontrolled"
+	if len(base.streams) > 0 && base.streams[0].weight > 0 {
+		control = "Controlled"
+	}
 	p, _ := rd.Get("iorate")
 	for _, text := range p.Expand() {
 		switch text = strings.ToLower(text); text {
 		case "max":
-			add("Uncontrolled MAX", func(*run) {})
+			add(control+" MAX", func(*run) {})
 		case "curve":
-			add("Uncontrolled curve", func(r *run) { r.maximum = true })
+			add(control+" curve", func(r *run) { r.maximum = true })
 			points := curveDefault
 			if p, has := rd.Get("curve"); has {
 				points = p.Expand()
