@@ -161,7 +161,12 @@ func (r *run) text(runtime, warmup time.Duration) string {
 			}
 		}
 		if r.rate > 0 {
-			fmt.Fprintf(&out, "# rate_iops=%.6g,%.6g\n", s.rate(r.rate, fiojob.Read), s.rate(r.rate, fiojob.Write))
+			comment := ""
+			reads, writes := s.rate(r.rate, fiojob.Read), s.rate(r.rate, fiojob.Write)
+			if math.Round(reads) != reads || math.Round(writes) != writes {
+				comment = "# " // job files have whole rates only
+			}
+			fmt.Fprintf(&out, "%srate_iops=%.7g,%.7g\n", comment, reads, writes)
 		}
 		out.WriteByte('\n')
 	}
