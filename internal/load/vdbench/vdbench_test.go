@@ -168,7 +168,7 @@ func TestRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(names) != 12 || names[0] != "RD=rd1; I/O rate: 100; elapsed=20; For loops: threads=1,xfersize=4k" ||
-		names[11] != "RD=rd1; I/O rate: Uncontrolled MAX; elapsed=20; For loops: threads=4,xfersize=8k" {
+		names[11] != "RD=rd1; I/O rate: Controlled MAX; elapsed=20; For loops: threads=4,xfersize=8k" {
 		t.Errorf("%q", names)
 	}
 	first := jobs[0]
