@@ -14,7 +14,7 @@ PACKAGES := fio chromium fonts-dejavu-core xfsprogs e2fsprogs util-linux tmux op
 	postgresql sysbench libxml2-utils bash-completion prometheus-node-exporter prometheus victoria-metrics mmdebstrap fdisk
 
 # Packages whose state is shared by goroutines are tested under the race detector.
-RACE     := evaluate executor fleet control agent/... clock guest lab load/... fio/iojob/... fio/fioreport fio/iohosts metric result session sshlink/... target/... report/live
+RACE     := evaluate executor fleet control agent/... clock guest lab load/... fio/iojob/... fio/fioreport fio/iohosts metric playbook result session sshlink/... target/... report/live
 
 # Packages whose tests mostly wait, for guests that boot and hosts that answer; the longest first.
 WAITING  := $(addprefix ./internal/,lab/... session agent/... target/bmc target/ssh fio/iohosts target/... guest image)

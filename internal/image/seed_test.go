@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/ed25519"
 	"encoding/json"
+	"encoding/pem"
 	"io"
 	"os"
 	"path/filepath"
@@ -138,6 +139,37 @@ func TestSeed(t *testing.T) {
 	n := readYAML[networkConfig](t, files["network-config"])
 	if e := n.Ethernets["link0"]; n.Version != 2 || e.Match["macaddress"] != g.Network[0].MAC || e.Addresses[0] != "10.0.2.10/24" || e.DHCP {
 		t.Errorf("the network is %+v", n)
+	}
+}
+
+// A guest can have an ssh host key that its maker knows, and let root in by keys.
+func TestSeedLogins(t *testing.T) {
+	t.Parallel()
+	_, key, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, err := ssh.MarshalPrivateKey(key, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := goodGuest(t)
+	g.RootKeys, g.HostKey = g.Keys, string(pem.EncodeToMemory(block))
+	disk, err := Seed(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, _ := ssh.NewSignerFromKey(key)
+	u := readYAML[userData](t, filesOf(t, disk)["user-data"])
+	if u.RootLocked || len(u.Users) != 2 || u.Users[1].Name != "root" || !slices.Equal(u.Users[1].Keys, g.Keys) || !u.Users[1].LockPassword || u.Users[1].Sudo != "" {
+		t.Errorf("users are %+v", u.Users)
+	}
+	if u.HostKeys == nil || u.HostKeys.Private != g.HostKey || u.HostKeys.Public != string(ssh.MarshalAuthorizedKey(signer.PublicKey())) {
+		t.Errorf("host keys are %+v", u.HostKeys)
+	}
+	g.HostKey = "not a key"
+	if _, err := Seed(g); err == nil {
+		t.Error("a seed with a damaged host key")
 	}
 }
 

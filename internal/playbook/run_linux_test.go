@@ -17,6 +17,7 @@ import (
 	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/playbook"
 	"github.com/braggdev/bragg/internal/scenario"
+	"github.com/braggdev/bragg/internal/sshlink"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/testreq"
 	"github.com/braggdev/bragg/internal/verb"
@@ -49,6 +50,7 @@ type lab struct {
 	options []string
 	ports   []int
 	key     string // of the hosts, as the target knows it
+	servers *testreq.SSH
 	login   func(l *target.Login)
 
 	mu     sync.Mutex
@@ -69,7 +71,7 @@ func newLab(t *testing.T, count int, files map[string]string) *lab {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	servers := testreq.SSHD(t, count)
-	l := &lab{dir: dir, ports: servers.Ports, options: servers.Options}
+	l := &lab{dir: dir, ports: servers.Ports, options: servers.Options, servers: servers}
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -299,6 +301,58 @@ func TestHostKeys(t *testing.T) {
 	if err := l.book("site.yml").Run(t.Context(), l.env()); err == nil {
 		t.Error("a machine with another key than before was accepted")
 	}
+}
+
+// A login with a password needs no key, and the password is in no output.
+func TestPassword(t *testing.T) {
+	testreq.Program(t, "sshpass")
+	const password = "horse battery staple"
+	l := newLab(t, 1, map[string]string{
+		"site.yml": "- hosts: all\n  gather_facts: no\n  tasks: [{name: Say, shell: \"echo {{ ansible_password }}\", register: said}, {debug: {var: said.stdout}}]\n"})
+	l.servers.LetPassword(t, 0, password)
+	l.login = func(login *target.Login) {
+		login.Configured, login.Options, login.Password, login.HostKey = false, []string{"IdentityFile=none"}, password, l.key
+	}
+	if err := l.book("site.yml").Run(t.Context(), l.env()); err != nil {
+		t.Fatal(err)
+	}
+	log, err := os.ReadFile(filepath.Join(l.dir, "playbook-4-site.log"))
+	if err != nil || !strings.Contains(string(log), `"said.stdout": "***"`) || strings.Contains(string(log), password) {
+		t.Errorf("the output, %v:\n%s", err, log)
+	}
+	l.login = func(login *target.Login) {
+		login.Configured, login.Options, login.Password, login.HostKey = false, nil, "wrong", l.key
+	}
+	if err := l.book("site.yml").Run(t.Context(), l.env()); err == nil || !strings.Contains(err.Error(), "on Workers-0001 unreachable") {
+		t.Errorf("with a wrong password: %v", err)
+	}
+	l.clean(t)
+}
+
+// A machine that only another host reaches is logged in to through that one.
+func TestThroughAnotherHost(t *testing.T) {
+	l := newLab(t, 2, map[string]string{"site.yml": "- hosts: all\n  gather_facts: no\n  tasks: [{name: Ask, raw: ls}]\n"})
+	key, err := os.ReadFile(identity(l.options))
+	if err != nil {
+		t.Fatal(err)
+	}
+	gate, err := sshlink.ParseHost(fmt.Sprintf("root@127.0.0.1:%d", l.ports[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.ports = l.ports[1:]
+	l.login = func(login *target.Login) {
+		login.Configured, login.Key, login.HostKey = false, string(key), l.key
+		login.Options = []string{"ProxyCommand=" + gate.Relay(l.options)}
+	}
+	if err := l.book("site.yml").Run(t.Context(), l.env()); err != nil {
+		t.Fatal(err)
+	}
+	gate.Port = 1 // where no sshd is
+	if err := l.book("site.yml").Run(t.Context(), l.env()); err == nil || !strings.Contains(err.Error(), "on Workers-0001 unreachable") {
+		t.Errorf("through a host without sshd: %v", err)
+	}
+	l.clean(t)
 }
 
 func identity(options []string) string {

@@ -43,3 +43,15 @@ func TestOnlyTheOwnFolderIsRemoved(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A relay is one command for the shell that ssh starts, with the options of its host.
+func TestRelay(t *testing.T) {
+	h, err := ParseHost("root@10.0.0.11:2222")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "ssh -o BatchMode=yes -o ControlPath=none -W %h:%p -o IdentityFile=/etc/bragg/key%%1 -o 'ProxyJump=a b' -p 2222 -l root -- 10.0.0.11"
+	if got := h.Relay([]string{"IdentityFile=/etc/bragg/key%1", "ProxyJump=a b"}); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}

@@ -20,6 +20,7 @@ type SSH struct {
 	Options []string // for ssh -o, required to log in
 	Ports   []int
 	program string // sshd
+	shadow  string // a file that these servers see in place of /etc/shadow; "": none
 	servers []*exec.Cmd
 }
 
@@ -112,6 +113,9 @@ Subsystem sftp internal-sftp
 func (s *SSH) Serve(t testing.TB, number int) {
 	t.Helper()
 	cmd := exec.Command(s.program, "-D", "-e", "-f", filepath.Join(s.Folder, fmt.Sprint("config", number)))
+	if s.shadow != "" {
+		cmd = exec.Command("unshare", append([]string{"-m", "sh", "-c", "mount --bind '" + s.shadow + `' /etc/shadow && exec "$@"`, "sh"}, cmd.Args...)...)
+	}
 	var log bytes.Buffer
 	cmd.Stderr = &log
 	if err := cmd.Start(); err != nil {
@@ -135,6 +139,37 @@ func (s *SSH) Serve(t testing.TB, number int) {
 			t.Fatalf("sshd does not listen: %v\n%s", err, log.String())
 		}
 	}
+}
+
+// LetPassword makes root log in to a server with a password, which no other program of this machine accepts.
+func (s *SSH) LetPassword(t testing.TB, number int, password string) {
+	t.Helper()
+	hash, err := exec.Command("perl", "-e", `print crypt($ARGV[0], "\$6\$bragg\$")`, password).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	users, err := os.ReadFile("/etc/shadow")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(string(users), "\n")
+	for i, line := range lines {
+		if fields := strings.Split(line, ":"); fields[0] == "root" {
+			fields[1] = string(hash)
+			lines[i] = strings.Join(fields, ":")
+		}
+	}
+	s.shadow = filepath.Join(s.Folder, "shadow")
+	write(t, s.shadow, strings.Join(lines, "\n"))
+	config := filepath.Join(s.Folder, fmt.Sprint("config", number))
+	text, err := os.ReadFile(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, config, strings.Replace(string(text), "PasswordAuthentication no", "PasswordAuthentication yes", 1))
+	_ = s.servers[number].Process.Kill()
+	_ = s.servers[number].Wait()
+	s.Serve(t, number)
 }
 
 // knowAll writes the hosts' keys where ssh looks for them.

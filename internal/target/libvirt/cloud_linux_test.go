@@ -159,6 +159,7 @@ func (c *clones) live(t *testing.T) {
 	for _, vm := range c.vms {
 		c.load(t, vm)
 		keys[c.enter(t, vm, second[vm.Name])] = true
+		c.admits(t, vm)
 	}
 	if len(keys) != len(c.vms) {
 		t.Error("clones have the same host key")
@@ -302,6 +303,29 @@ func (c *clones) enter(t *testing.T, vm target.VM, hello wire.Hello) (hostKey st
 	}
 	_, hostKey, _ = strings.Cut(strings.TrimSpace(string(text)), " ")
 	return hostKey
+}
+
+// admits checks the logins for programs of scenarios: as root and as the user of the target file, with the host key that the run chose.
+func (c *clones) admits(t *testing.T, vm target.VM) {
+	t.Helper()
+	for _, who := range []string{"root", cloudUser} {
+		l, err := c.target.(target.GuestLogins).LoginVM(t.Context(), vm, who)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		key, known := filepath.Join(dir, "key"), filepath.Join(dir, "known")
+		for path, text := range map[string]string{key: l.Key, known: l.Address + " " + l.HostKey + "\n"} {
+			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		out, err := exec.Command("ssh", "-F", "none", "-i", key, "-o", "IdentitiesOnly=yes", "-o", "UserKnownHostsFile="+known, "-o",
+			"StrictHostKeyChecking=yes", "-o", "BatchMode=yes", l.User+"@"+l.Address, "id -un; sudo -n id -un; command -v /usr/bin/python3").CombinedOutput()
+		if err != nil || string(out) != who+"\nroot\n/usr/bin/python3\n" {
+			t.Errorf("%s of %s: %v: %s", who, vm.Name, err, out)
+		}
+	}
 }
 
 // share makes the second clone what clones of a bad template are, step by step: that is noticed each time.
