@@ -27,7 +27,9 @@ func checkEngineFallback(in *rule.Input) []finding.Finding {
 	for _, l := range rule.Measured(in) {
 		var fell, buffered []interval.Engine // VMs of one load may differ
 		for _, e := range l.Engines {
-			kinds[e.Name] = true
+			if e.DoesIO() { // others count operations of their own, which nothing compares
+				kinds[e.Name] = true
+			}
 			if e.Fallback != nil {
 				fell = append(fell, e)
 			}

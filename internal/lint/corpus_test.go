@@ -12,7 +12,10 @@ import (
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/lint"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/mlperf"
 	"github.com/braggdev/bragg/internal/load/pgbench"
+	"github.com/braggdev/bragg/internal/load/stream"
+	"github.com/braggdev/bragg/internal/load/sysbench"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/step"
 	"github.com/braggdev/bragg/internal/testreq"
@@ -20,7 +23,8 @@ import (
 )
 
 var catalog = verb.Catalog{Steps: step.All(), Generators: load.Kinds{{Name: "native", Generator: planner{}, JobFiles: true}, {Name: "fio", Generator: planner{}, JobFiles: true},
-	{Name: pgbench.Name, Generator: pgbench.Generator{}}}, CheckQuery: checkQuery}
+	{Name: pgbench.Name, Generator: pgbench.Generator{}}, {Name: stream.Name, Generator: stream.Generator{}},
+	{Name: sysbench.Name, Generator: sysbench.Generator{}}, {Name: mlperf.Name, Generator: mlperf.Generator{}}}, CheckQuery: checkQuery}
 
 // checkQuery replaces the parser of the metric store.
 func checkQuery(query, _ string) *verb.QueryFault {
