@@ -36,8 +36,14 @@ func (in *instance) prepare(ctx context.Context) (err error) {
 	if in.room, err = openRoom(c.place, &in.workload); err != nil {
 		return err
 	}
-	if err := in.look(); err != nil || c.saves() {
+	if err := in.look(); err != nil {
 		return err
+	}
+	if c.saves() {
+		for _, text := range c.saving.scaled() {
+			in.note("scaled", text)
+		}
+		return nil
 	}
 	in.data = c.train.dataset(in.room.path, &in.workload)
 	if in.workload.Prefill {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/program"
 )
@@ -13,13 +14,17 @@ import (
 // files.
 type Simulation struct{ Generator }
 
-// simulatedAU is that of all simulated accelerators.
-const simulatedAU = 0.95
+const (
+	// simulatedAU is that of all simulated accelerators.
+	simulatedAU = 0.95
+	// simulatedRank is how long a rank writes or reads its file.
+	simulatedRank = time.Second
+)
 
-// Plan is that of the generator, without gauges.
+// Plan is that of the generator.
 func (s Simulation) Plan(w load.Workload) (load.Plan, error) {
 	p, err := s.Generator.Plan(w)
-	p.Engine.Gauges, p.Engine.Operations = nil, simulatedOperations(p.Engine.Operations)
+	p.Engine.Operations = simulatedOperations(p.Engine.Operations)
 	return p, err
 }
 
@@ -35,11 +40,41 @@ func (Simulation) Prepare(_ context.Context, w load.Workload) (load.Instance, er
 		return nil, err
 	}
 	of := c.engine()
-	if c.saves() {
-		return &program.Simulated{Workload: w, Of: of, Clients: c.saving.ranks, Latency: time.Second, Bytes: uint64(c.saving.rankBytes())}, nil
-	}
 	of.Operations = simulatedOperations(of.Operations)
-	clients := c.train.accelerators
-	latency := time.Duration(float64(c.train.on.compute) / float64(c.train.on.batch) / simulatedAU)
-	return &program.Simulated{Workload: w, Of: of, Clients: clients, Latency: latency, Bytes: uint64(c.train.model.recordBytes)}, nil
+	s := &simulated{Simulated: program.Simulated{Workload: w, Of: of}, gauges: of.Gauges}
+	if c.saves() {
+		s.Clients, s.Latency, s.Bytes = c.saving.ranks, simulatedRank, uint64(c.saving.rankBytes())
+		rate := float64(c.saving.bytes()) / simulatedRank.Seconds() / 1e6
+		s.values = interval.GaugeValues{rate, rate, 0}
+		return s, nil
+	}
+	t := &c.train
+	s.Clients, s.Bytes = t.accelerators, uint64(t.model.recordBytes)
+	s.Latency = time.Duration(float64(t.on.compute) / float64(t.on.batch) / simulatedAU)
+	samples := simulatedAU * t.on.samplesPerSecond() * float64(t.accelerators)
+	s.values = interval.GaugeValues{gaugeAU: 100 * simulatedAU, gaugeEpochs: 100 * simulatedAU, gaugeSamples: samples,
+		gaugeRate: samples * t.model.recordBytes / 1e6, gaugeWait: t.on.compute.Seconds() * 1e3 * (1/simulatedAU - 1), gaugeAccelerators: float64(t.accelerators)}
+	return s, nil
+}
+
+// simulated adds constant gauges.
+type simulated struct {
+	program.Simulated
+	gauges []interval.Gauge
+	values interval.GaugeValues
+}
+
+// Engine says that it is simulated; see load.Describer.
+func (s *simulated) Engine() interval.Engine {
+	e := s.Simulated.Engine()
+	e.Gauges = s.gauges
+	return e
+}
+
+// Run lets time pass; see load.Instance.
+func (s *simulated) Run(ctx context.Context, sink load.Sink) error {
+	return s.Simulated.Run(ctx, load.SinkFunc(func(iv interval.Interval) {
+		iv.Gauges = slices.Clone(s.values)
+		sink.Interval(iv)
+	}))
 }
