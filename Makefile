@@ -37,7 +37,7 @@ help:
 	@echo "make readme-picture   the picture of a report in README.md, from a real run"
 	@echo "make bench-fio     the native engine against fio on a loop device (needs root)"
 	@echo "make bench-io      bragg io against fio, or against another build with PEER=path: speed, CPU per operation, latency"
-	@echo "make bench-stream  bandwidth and latency of memory against the same loops in C (needs gcc)"
+	@echo "make bench-stream  bandwidth of memory against the same loops in C (needs gcc)"
 	@echo "make bench-start   from 'bragg run' to the first I/O"
 	@echo "make bench-report  seal and report 100 VMs over ten hours"
 	@echo "make bench-agents  one controller with a thousand simulated agents for ten minutes"

@@ -3,6 +3,7 @@ package builtin
 
 import (
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/chase"
 	"github.com/braggdev/bragg/internal/load/fio"
 	"github.com/braggdev/bragg/internal/load/ioengine"
 	"github.com/braggdev/bragg/internal/load/mlperf"
@@ -10,6 +11,7 @@ import (
 	"github.com/braggdev/bragg/internal/load/stream"
 	"github.com/braggdev/bragg/internal/load/sysbench"
 	"github.com/braggdev/bragg/internal/load/vdbench"
+	"github.com/braggdev/bragg/internal/load/vioperf"
 )
 
 // Generators returns all generators, the default first.
@@ -29,5 +31,8 @@ func Generators() load.Kinds {
 			Generator: sysbench.Generator{}, Simulation: sysbench.Simulation{}},
 		{Name: vdbench.Name, Summary: "parameter files of vdbench, translated for the native engine",
 			Generator: vdbench.Generator{}, Simulation: vdbench.Generator{Backend: "null"}},
+		{Name: chase.Name, Summary: "latency of caches and memory, by a pointer chase through growing working sets", Generator: chase.Generator{}},
+		{Name: vioperf.Name, Summary: "write, rewrite, read and skip read as Vertica's vioperf, in MB/s per core",
+			Generator: vioperf.Generator{}, Simulation: vioperf.Simulation{}},
 	}
 }

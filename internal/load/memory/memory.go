@@ -66,6 +66,22 @@ func readCache(folder string) (c Cache, ok bool) {
 	return Cache{Level: level, Bytes: kib * unit.KiB, Shared: text("shared_cpu_list")}, true
 }
 
+// Cores counts the physical cores of some CPUs: hyperthreads of one core are one. Where the system does not say, each CPU is one.
+func Cores(cpus []int) int { return coresIn(systemFolder, cpus) }
+
+func coresIn(folder string, cpus []int) int {
+	cores := map[string]bool{}
+	for _, cpu := range cpus {
+		name := "cpu" + strconv.Itoa(cpu)
+		siblings, err := os.ReadFile(filepath.Join(folder, name, "topology", "thread_siblings_list"))
+		if err != nil {
+			siblings = []byte(name)
+		}
+		cores[string(siblings)] = true
+	}
+	return max(1, len(cores))
+}
+
 // LastLevel is the size of all caches of the highest level together, 0 if it is not known.
 func LastLevel(caches []Cache) (sum int64) {
 	for _, c := range caches {
