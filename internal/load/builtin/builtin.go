@@ -4,6 +4,7 @@ package builtin
 import (
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/chase"
+	"github.com/braggdev/bragg/internal/load/commitlatency"
 	"github.com/braggdev/bragg/internal/load/fio"
 	"github.com/braggdev/bragg/internal/load/ioengine"
 	"github.com/braggdev/bragg/internal/load/mlperf"
@@ -34,5 +35,7 @@ func Generators() load.Kinds {
 		{Name: chase.Name, Summary: "latency of caches and memory, by a pointer chase through growing working sets", Generator: chase.Generator{}},
 		{Name: vioperf.Name, Summary: "write, rewrite, read and skip read as Vertica's vioperf, in MB/s per core",
 			Generator: vioperf.Generator{}, Simulation: vioperf.Simulation{}},
+		{Name: commitlatency.Name, Summary: "the wait of one client for one commit, split into network, database and disk; on PostgreSQL",
+			Generator: commitlatency.Generator{}, Simulation: commitlatency.Simulation{}},
 	}
 }

@@ -28,6 +28,8 @@ func TestBadOptions(t *testing.T) {
 		"not a name":                  {"scale": "1", "endpoint": "host=x"},
 		"own settings":                {"scale": "1", "endpoint": "x", "work_mem": "4MB"},
 		"own disks":                   {"scale": "1", "endpoint": "x", "disk": "/dev/sdb"},
+		"count in units of MB":        {"scale": "1", "max_wal_size": "4096"},
+		"count in units of 8kB":       {"scale": "1", "shared_buffers": "16384"},
 		`"archive_command"`:           {"scale": "1", "archive_command": "x"},
 		"8 GiB and the database":      {"data": "60GiB"},
 	} {

@@ -63,6 +63,9 @@ func (k Commands) Postgres() program.Command {
 	args := []string{"-D", k.data(), "-c", "listen_addresses=", "-c", "unix_socket_directories=" + k.Socket(),
 		"-c", "dynamic_shared_memory_type=mmap", "-c", "logging_collector=off", "-c", "log_checkpoints=on",
 		"-c", "max_connections=" + strconv.Itoa(k.config.Clients+connectionsSpare)}
+	if k.config.LazyWAL {
+		args = append(args, "-c", "wal_writer_delay=10s")
+	}
 	for _, s := range k.config.Settings {
 		args = append(args, "-c", s.Name+"="+s.Value)
 	}

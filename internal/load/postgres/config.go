@@ -22,6 +22,8 @@ type Config struct {
 	WALDisk  string // device of the WAL; the same as Disk if it was not set
 	Settings []Setting
 	Clients  int // connections at a time
+	// LazyWAL lets only commits write the log, and no process beside them.
+	LazyWAL bool
 
 	scaled bool // for a rehearsal
 }

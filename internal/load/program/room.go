@@ -136,6 +136,11 @@ func (r *Room) Confine(c Command) Command {
 // RoomFolder is the folder of a disk for a confined command.
 func RoomFolder(disk string) string { return Inherited(0) + "/" + DiskFolder(disk) }
 
+// Reach is a short path to the folder of a disk for this process: those of sockets are limited to 107 bytes.
+func (r *Room) Reach(disk string) string {
+	return fmt.Sprintf("/proc/self/fd/%d/%s", r.folder.Fd(), DiskFolder(disk))
+}
+
 // Close lets other loads use the room.
 func (r *Room) Close() error {
 	if r == nil {
