@@ -31,6 +31,7 @@ type task struct {
 
 	prepareErr error
 	engine     interval.Engine // valid once prepared
+	ports      []int           // valid once prepared
 	countMax   int
 
 	mu        sync.Mutex
@@ -87,6 +88,9 @@ func (t *task) run(ctx context.Context, g load.Generator) {
 	t.prepareErr = err
 	if d, ok := instance.(load.Describer); ok && err == nil {
 		t.engine = d.Engine()
+	}
+	if s, ok := instance.(load.Server); ok && err == nil {
+		t.ports = s.Ports()
 	}
 	close(t.prepared)
 	if err == nil {
@@ -285,7 +289,7 @@ func (t *task) health() wire.TaskHealth {
 	}
 	select {
 	case <-t.prepared:
-		h.Prepared, h.Engine = true, t.engine
+		h.Prepared, h.Engine, h.Ports = true, t.engine, t.ports
 	default:
 	}
 	return h

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"sync"
 	"time"
 
@@ -41,6 +42,7 @@ type loadRun struct {
 	handle   int
 	started  time.Time
 	members  []*member
+	servers  []*member // that answer them; not measured
 	cancel   context.CancelFunc
 	launched chan struct{} // closed when the last VM was started
 	pace     pace
@@ -54,6 +56,8 @@ type loadRun struct {
 type member struct {
 	vm      target.VM
 	runner  load.Runner
+	remote  load.Remote
+	serving []*member // the servers of a client
 	cuts    int       // of the VM when the load began
 	held    load.Held // the prepared load, if it starts on all VMs together
 	planned time.Time // when the load is to start here
@@ -70,7 +74,7 @@ func (l *loads) start(ctx context.Context, spec verb.LoadSpec, lasting *plan.Las
 		return fmt.Errorf("start workload %q: not in the plan", spec.Workload)
 	}
 	run := &loadRun{spec: spec, lasting: lasting, group: w.Group, launched: make(chan struct{}), done: make(chan struct{})}
-	if err := l.gather(ctx, run); err != nil {
+	if err := l.gather(ctx, run, w.Servers); err != nil {
 		return err
 	}
 	if err := l.register(run); err != nil {
@@ -88,18 +92,25 @@ func (l *loads) start(ctx context.Context, spec verb.LoadSpec, lasting *plan.Las
 	return e.cfg.fail().At("load.started")
 }
 
-// gather reaches all VMs of the group.
-func (l *loads) gather(ctx context.Context, run *loadRun) error {
+// gather reaches all VMs of the group, and those of its servers.
+func (l *loads) gather(ctx context.Context, run *loadRun, servers *plan.Servers) error {
 	e := l.engine
-	for _, vm := range e.fleet.Of(run.group) {
-		run.members = append(run.members, &member{vm: vm, cuts: e.fleet.PowerCutsOf(vm.Name)})
+	of := func(group string) (list []*member) {
+		for _, vm := range e.fleet.Of(group) {
+			list = append(list, &member{vm: vm, cuts: e.fleet.PowerCutsOf(vm.Name)})
+		}
+		return list
 	}
-	if len(run.members) == 0 {
+	if run.members = of(run.group); len(run.members) == 0 {
 		return fmt.Errorf("start workload %q: group %q has no VM", run.spec.Workload, run.group)
 	}
+	if servers != nil && !run.spec.Prefill {
+		run.servers = of(servers.Group)
+	}
+	all := slices.Concat(run.members, run.servers)
 	var wait sync.WaitGroup
 	slots := make(chan struct{}, reachConcurrentMax)
-	for _, m := range run.members {
+	for _, m := range all {
 		wait.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
@@ -109,7 +120,7 @@ func (l *loads) gather(ctx context.Context, run *loadRun) error {
 		})
 	}
 	wait.Wait()
-	return joinMembers(fmt.Sprintf("start workload %q", run.spec.Workload), run.members)
+	return joinMembers(fmt.Sprintf("start workload %q", run.spec.Workload), all)
 }
 
 // joinMembers returns nil, or one error that names the VMs that have one.
@@ -159,11 +170,13 @@ func (l *loads) register(run *loadRun) error {
 // drive runs the load on all its VMs and closes the run.
 func (l *loads) drive(ctx context.Context, run *loadRun, w plan.Workload) {
 	e := l.engine
+	l.serve(ctx, run, w)
 	if run.spec.MaxConcurrent > 0 {
 		l.driveInTurn(ctx, run, w)
 	} else {
 		l.driveTogether(ctx, run, w)
 	}
+	run.dismiss()
 	stopped := ctx.Err() != nil
 	run.cancel()
 	fatal := l.judge(run, stopped)
@@ -233,9 +246,10 @@ func (l *loads) settle(run *loadRun, m *member) {
 	}
 }
 
-// expected reports whether this run itself took the VM away under the load.
+// expected reports whether this run itself took the VM, or one of its servers, away under the load.
 func (l *loads) expected(m *member) bool {
-	return errors.Is(m.err, load.ErrLost) && l.engine.fleet.PowerCutsOf(m.vm.Name) > m.cuts
+	cut := func(m *member) bool { return l.engine.fleet.PowerCutsOf(m.vm.Name) > m.cuts }
+	return errors.Is(m.err, load.ErrLost) && cut(m) || slices.ContainsFunc(m.serving, cut)
 }
 
 // judge decides the outcome of the load. It is fatal if the load unintentionally runs on no VM any more.
@@ -258,8 +272,8 @@ func (l *loads) judge(run *loadRun, stopped bool) (fatal bool) {
 func (l *loads) value(run *loadRun, m *member, w plan.Workload) load.Workload {
 	e := l.engine
 	v := load.Workload{
-		Name: w.Name, Group: w.Group, VM: m.vm.Name, Ordinal: m.vm.Ordinal, Instance: run.instance, Number: e.plan.WorkloadNumber(w.Name),
-		Generator: w.Generator, ConfigName: w.ConfigFile, Config: e.plan.Document.Files[w.ConfigFile],
+		Name: w.Name, Group: m.vm.Group, VM: m.vm.Name, Ordinal: m.vm.Ordinal, Instance: run.instance, Number: e.plan.WorkloadNumber(w.Name),
+		Remote: m.remote, Generator: w.Generator, ConfigName: w.ConfigFile, Config: e.plan.Document.Files[w.ConfigFile],
 		Options: w.Options, Runtime: run.lasting.Longest(run.spec.Runtime), Prefill: run.spec.Prefill,
 		Seed: seedOf(e.plan.Seed, run.spec.Seed), Scale: w.Scale, ZeroUnixNanos: e.cfg.Zero.UnixNano(),
 	}
@@ -271,7 +285,7 @@ func (l *loads) value(run *loadRun, m *member, w plan.Workload) load.Workload {
 		if path == "" {
 			path = d.Device
 		}
-		v.Devices = append(v.Devices, load.Device{Name: d.Device, Path: path, SizeBytes: l.nominalSize(w.Group, d), Consent: consentTo(d)})
+		v.Devices = append(v.Devices, load.Device{Name: d.Device, Path: path, SizeBytes: l.nominalSize(m.vm.Group, d), Consent: consentTo(d)})
 	}
 	return v
 }

@@ -49,6 +49,9 @@ func (l *loads) prepare(ctx context.Context, run *loadRun, w plan.Workload) {
 	run.starts = &starts{late: make(map[string]time.Duration, len(run.members))}
 	var wait sync.WaitGroup
 	for _, m := range run.members {
+		if m.err != nil {
+			continue // its servers are missing
+		}
 		wait.Go(func() {
 			look := func(iv *interval.Interval) {
 				if iv.Sequence == 0 {

@@ -11,6 +11,8 @@ type Kind struct {
 	// OptionRateScale. A run uses only one generator of this kind, so that its numbers can be compared, and the first in a
 	// list drives workloads without a generator.
 	JobFiles bool
+	// Remote: its loads need servers on another group of VMs, which workloads name.
+	Remote bool
 	// Simulation replaces the generator on VMs that exist in memory only, where the machine must not be touched. Nil: the
 	// generator itself does no I/O, and runs there too.
 	Simulation Generator

@@ -35,6 +35,8 @@ type Workload struct {
 	Config     string            `json:"config"`      // text of the job file
 	Options    map[string]string `json:"options,omitempty"`
 
+	Remote Remote `json:"remote,omitzero"` // of a load between two groups
+
 	Devices []Device `json:"devices"` // devices that job files may name; all others are refused
 
 	Runtime time.Duration `json:"runtime_ns"` // 0: to completion

@@ -133,6 +133,7 @@ type Workload struct {
 	ConfigFile string            `json:"config_file"`
 	Generator  string            `json:"generator"`
 	Options    map[string]string `json:"options,omitempty"`
+	Servers    *Servers          `json:"servers,omitempty"` // of a load between two groups
 	Scale      load.Scale        `json:"scale"`
 	// Load is the workload itself, Prefill the prefill of its extents. Each is nil if no step requests it.
 	Load    *load.Plan `json:"load,omitempty"`

@@ -205,6 +205,9 @@ func (c *binder) bindAll(partial bool) {
 	v := c.newView(&c.problems)
 	v.Unsure, c.actsUnknown = partial, partial
 	c.checkTemplates()
+	if !c.dry {
+		c.checkAddresses()
+	}
 	for _, p := range phasesOf(c.sc) {
 		for _, call := range p.calls {
 			c.bindCall(v, Bound{Call: call, phase: p.phase}, 0)

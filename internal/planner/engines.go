@@ -83,7 +83,7 @@ func (c workloads) checkGenerators() {
 	c.checkEngines()
 	for _, w := range c.sc.Workloads {
 		p := &workloadPlan{scenario: w, generator: c.generatorOf(w)}
-		if !c.checkGenerator(p) || len(w.Options) == 0 && p.kind.JobFiles {
+		if !c.checkGenerator(p) || !c.checkServers(p) || len(w.Options) == 0 && p.kind.JobFiles {
 			continue
 		}
 		ask := load.Workload{Name: w.Name, Generator: p.generator, ConfigName: w.ConfigFile, Config: c.sc.Files[w.ConfigFile]}

@@ -98,6 +98,7 @@ func (c workloads) groupCounts(nodes []target.Node) (map[string][]int, map[strin
 // planWorkloads queries each generator for the extents of its workloads, shrinks them for a rehearsal, and sums up.
 func (c workloads) planWorkloads() {
 	c.noteUses()
+	c.checkPairs()
 	for _, w := range c.sc.Workloads {
 		c.planWorkload(c.plan.workloads[w.Name], true)
 	}
@@ -108,7 +109,7 @@ func (c workloads) listWorkloads() {
 	for _, w := range c.sc.Workloads {
 		p := c.plan.workloads[w.Name]
 		c.plan.Workloads = append(c.plan.Workloads, plan.Workload{Name: w.Name, Group: w.Group, ConfigFile: w.ConfigFile,
-			Generator: p.generator, Options: p.scenario.Options, Scale: p.scale, Load: p.loadPlan, Prefill: p.fillPlan})
+			Generator: p.generator, Options: p.scenario.Options, Servers: p.servers(), Scale: p.scale, Load: p.loadPlan, Prefill: p.fillPlan})
 	}
 }
 
@@ -117,7 +118,9 @@ func (c workloads) chooseGenerators() {
 	for _, w := range c.sc.Workloads {
 		p := &workloadPlan{scenario: w, generator: c.generatorOf(w)}
 		c.plan.workloads[w.Name] = p
-		c.checkGenerator(p)
+		if c.checkGenerator(p) {
+			c.checkServers(p)
+		}
 		p.scaleRates(c.options.RateFactor)
 	}
 }
@@ -206,6 +209,12 @@ func (c workloads) workloadValue(p *workloadPlan, group plan.Group) load.Workloa
 		Name: p.scenario.Name, Group: group.Name, VM: plan.VMName(group.Prefix, 0), Instance: 1, Generator: p.generator,
 		ConfigName: p.scenario.ConfigFile, Config: c.sc.Files[p.scenario.ConfigFile], Options: p.scenario.Options,
 		Runtime: p.runtime, Seed: c.options.Seed, Scale: p.scale,
+	}
+	if s := p.servers(); s != nil {
+		servers, _ := c.plan.Group(s.Group)
+		for _, i := range s.Of(0, servers.Count) {
+			w.Remote.Peers = append(w.Remote.Peers, load.Peer{VM: plan.VMName(servers.Prefix, i)})
+		}
 	}
 	for _, d := range group.Disks {
 		// The generator scales by itself, so it receives the size that the scenario assumes.

@@ -3,7 +3,7 @@ package scenario
 import "fmt"
 
 var (
-	workloadKeys = []string{"vm_group", "config_file", "iogen_params", "generator", "options"}
+	workloadKeys = []string{"vm_group", "config_file", "iogen_params", "generator", "options", "server_group", "server_pairing"}
 	iogenKeys    = []string{"reporting_interval"}
 )
 
@@ -34,6 +34,9 @@ func (p *parser) workload(e entry) Workload {
 		w.ReportingInterval = params.duration("reporting_interval")
 	}
 	w.Options = p.options(f)
+	if _, ok := f.get("server_group"); ok {
+		w.ServerGroup, w.Mesh = p.groupRef(f, "server_group"), f.oneOf("server_pairing", []string{"pairs", "mesh"}) == "mesh"
+	}
 	return w
 }
 

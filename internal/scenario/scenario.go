@@ -96,8 +96,10 @@ type Workload struct {
 	Group             string            `json:"vm_group"`
 	ConfigFile        string            `json:"config_file"`
 	ReportingInterval time.Duration     `json:"reporting_interval_ns,omitempty"`
-	Generator         string            `json:"generator,omitempty"` // extension; empty: the engine of the run
-	Options           map[string]string `json:"options,omitempty"`   // extension
+	Generator         string            `json:"generator,omitempty"`    // extension; empty: the engine of the run
+	Options           map[string]string `json:"options,omitempty"`      // extension
+	ServerGroup       string            `json:"server_group,omitempty"` // extension: its VMs run the servers of the load
+	Mesh              bool              `json:"mesh,omitempty"`         // extension: every VM uses every server
 	Pos               diag.Position     `json:"-"`
 }
 

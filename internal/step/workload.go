@@ -35,6 +35,11 @@ func checkWorkloadReady(workload string, v *verb.View, problems *verb.Problems) 
 			"group %q of workload %q has no VM here: no vm_group.CloneFromTemplate comes before", w.Group, workload)
 	case !v.PoweredOn(w.Group):
 		notPoweredOn("workload_name", fmt.Sprintf("group %q of workload %q", w.Group, workload), problems)
+	case w.ServerGroup != "" && !v.Deployed(w.ServerGroup):
+		problems.Errorf("workload_name", "not-deployed",
+			"server_group %q of workload %q has no VM here: no vm_group.CloneFromTemplate comes before", w.ServerGroup, workload)
+	case w.ServerGroup != "" && !v.PoweredOn(w.ServerGroup):
+		notPoweredOn("workload_name", fmt.Sprintf("server_group %q of workload %q", w.ServerGroup, workload), problems)
 	}
 }
 

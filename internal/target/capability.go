@@ -1,10 +1,13 @@
 package target
 
+import "fmt"
+
 // Capability names something a target supports beyond creating and deleting VMs.
 type Capability string
 
 const (
 	CapAgents     Capability = "agents"
+	CapAddresses  Capability = "vm-addresses"
 	CapVMPower    Capability = "vm-power"
 	CapClone      Capability = "clone"
 	CapSnapshot   Capability = "snapshot"
@@ -33,6 +36,8 @@ func Capabilities(t Target) []Capability {
 	}
 	_, ok := t.(AgentDialer)
 	add(ok, CapAgents)
+	_, ok = t.(Addresser)
+	add(ok, CapAddresses)
 	_, ok = t.(VMPower)
 	add(ok, CapVMPower)
 	_, ok = t.(Cloner)
@@ -71,4 +76,12 @@ func Capabilities(t Target) []Capability {
 // Simulator is a target that may be entirely simulated: it only records its programs and does not run them.
 type Simulator interface {
 	Simulated() bool
+}
+
+// FirstAddress is the first of the addresses that a VM was given.
+func FirstAddress(vm VM) (string, error) {
+	if len(vm.Addresses) == 0 {
+		return "", fmt.Errorf("vm %q has no address", vm.Name)
+	}
+	return vm.Addresses[0], nil
 }

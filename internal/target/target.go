@@ -162,6 +162,11 @@ type AgentDialer interface {
 	DialAgent(ctx context.Context, vm VM) (net.Conn, error)
 }
 
+// Addresser finds the address at which the VMs of the target reach one of them, which is on.
+type Addresser interface {
+	AddressOf(ctx context.Context, vm VM) (string, error)
+}
+
 // VMPower switches VMs. PowerOffVMs cuts the power without a shutdown.
 type VMPower interface {
 	PowerOnVMs(ctx context.Context, tag Tag, vms []VM) error

@@ -70,6 +70,9 @@ func (h *held) Timing() load.Timing {
 	return t
 }
 
+// Ports returns where the servers of the workload answer; see load.Server.
+func (h *held) Ports() []int { return h.follower.ports }
+
 // Run starts the workload and follows it to its end.
 func (h *held) Run(ctx context.Context, at time.Time) error {
 	defer h.cancel()
@@ -108,6 +111,7 @@ type follower struct {
 	// ready is closed when the workload waits for start, which then says when; both are nil where it starts by itself.
 	ready chan struct{}
 	start chan time.Time
+	ports []int // valid once it is ready
 
 	placer       placer
 	next         int64 // sequence that comes next
@@ -197,7 +201,11 @@ func (f *follower) prepare(work context.Context) error {
 	if err := f.retry(work, func() error { return f.client.call(work, put, &begun) }); err != nil {
 		return err
 	}
-	if f.client.options.Started != nil {
+	if want := len(w.Remote.Peers); w.Remote.Serves && len(begun.Ports) != want {
+		return garbled(fmt.Errorf("%d ports of servers instead of %d", len(begun.Ports), want))
+	}
+	f.ports = begun.Ports
+	if f.client.options.Started != nil && !w.Remote.Serves {
 		f.client.options.Started(f.workload, begun.Engine)
 	}
 	return nil

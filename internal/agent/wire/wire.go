@@ -100,6 +100,7 @@ type TaskHealth struct {
 	ID        string          `json:"id"`
 	Workload  string          `json:"workload"`
 	Engine    interval.Engine `json:"engine,omitzero"` // what drives the load, where the generator knows more than its plan did
+	Ports     []int           `json:"ports,omitempty"` // of its servers, one for each peer, if it serves
 	Prepared  bool            `json:"prepared"`        // devices are open, or that failed
 	Running   bool            `json:"running"`
 	Produced  int64           `json:"produced"` // intervals so far

@@ -7,6 +7,7 @@ import (
 	"github.com/braggdev/bragg/internal/load/commitlatency"
 	"github.com/braggdev/bragg/internal/load/fio"
 	"github.com/braggdev/bragg/internal/load/ioengine"
+	"github.com/braggdev/bragg/internal/load/iperf3"
 	"github.com/braggdev/bragg/internal/load/mlperf"
 	"github.com/braggdev/bragg/internal/load/pgbench"
 	"github.com/braggdev/bragg/internal/load/stream"
@@ -37,5 +38,7 @@ func Generators() load.Kinds {
 			Generator: vioperf.Generator{}, Simulation: vioperf.Simulation{}},
 		{Name: commitlatency.Name, Summary: "the wait of one client for one commit, split into network, database and disk; on PostgreSQL",
 			Generator: commitlatency.Generator{}, Simulation: commitlatency.Simulation{}},
+		{Name: iperf3.Name, Summary: "iperf3, where it is installed, between the VMs of two groups",
+			Generator: iperf3.Generator{}, Simulation: iperf3.Simulation{}, Remote: true},
 	}
 }

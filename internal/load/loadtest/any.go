@@ -144,10 +144,27 @@ func testFacts(t *testing.T, s Subject) {
 	if total := sum.Totals(); total.Operations == 0 {
 		t.Error("nothing was done")
 	}
+	checkGauges(t, e, all)
+}
+
+// Every gauge has a value in some interval; others may be gaps.
+func checkGauges(t *testing.T, e interval.Engine, all []interval.Interval) {
+	t.Helper()
+	seen := map[int]bool{}
 	for i := range all {
-		finite := !slices.ContainsFunc(all[i].Gauges, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
-		if len(all[i].Gauges) != len(e.Gauges) || !finite || !e.DoesIO() && all[i].Devices != nil {
+		for n, v := range all[i].Gauges { // NaN is a gap
+			seen[n] = seen[n] || !math.IsNaN(v)
+			if math.IsInf(v, 0) {
+				t.Errorf("interval %d: gauge %d is %v", i, n, v)
+			}
+		}
+		if len(all[i].Gauges) != len(e.Gauges) || !e.DoesIO() && all[i].Devices != nil {
 			t.Errorf("interval %d: gauges %v, devices %v", i, all[i].Gauges, all[i].Devices)
+		}
+	}
+	for n, g := range e.Gauges {
+		if !seen[n] {
+			t.Errorf("gauge %q has no value in any interval", g.Name)
 		}
 	}
 }

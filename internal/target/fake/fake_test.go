@@ -52,7 +52,7 @@ func TestHasEveryCapability(t *testing.T) {
 	f := open(t, nil)
 	defer f.Close()
 	want := []target.Capability{
-		target.CapAgents, target.CapVMPower, target.CapClone, target.CapSnapshot, target.CapMigrate, target.CapRelocate,
+		target.CapAgents, target.CapAddresses, target.CapVMPower, target.CapClone, target.CapSnapshot, target.CapMigrate, target.CapRelocate,
 		target.CapPlacement, target.CapNodePower, target.CapReady, target.CapDatastore, target.CapDrain, target.CapNodeMeter,
 		target.CapVMMeter, target.CapGuestShell, target.CapPlaybook, target.CapHostShell,
 	}

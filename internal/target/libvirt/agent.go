@@ -76,7 +76,7 @@ func (a *agents) listen() {
 }
 
 func (a *agents) dialOnce(ctx context.Context, vm target.VM) (net.Conn, error) {
-	ip, err := a.addressOf(ctx, vm)
+	ip, err := a.AddressOf(ctx, vm)
 	if err != nil {
 		return nil, err
 	}
@@ -106,8 +106,8 @@ func (a *agents) dialOnce(ctx context.Context, vm target.VM) (net.Conn, error) {
 	return c, nil
 }
 
-// addressOf returns the address that was given to a VM, or that it got by DHCP.
-func (a *agents) addressOf(ctx context.Context, vm target.VM) (string, error) {
+// AddressOf returns the address that was given to a VM, or that it got by DHCP; see target.Addresser.
+func (a *agents) AddressOf(ctx context.Context, vm target.VM) (string, error) {
 	if len(vm.Addresses) > 0 {
 		return vm.Addresses[0], nil
 	}

@@ -60,7 +60,7 @@ func (t *Target) logins() *target.Logins {
 
 // LoginVM is the login of guests of cloud images: root, or the guest_user of the target file for any other user.
 func (t *Target) LoginVM(ctx context.Context, vm target.VM, user string) (target.Login, error) {
-	ip, err := t.addressOf(ctx, vm)
+	ip, err := t.AddressOf(ctx, vm)
 	if err != nil {
 		return target.Login{}, fmt.Errorf("find the address of vm %q: %w", vm.Name, err)
 	}

@@ -1,0 +1,275 @@
+package iperf3
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/program"
+)
+
+// streamsShown is how many streams of a VM have a series of their own.
+const streamsShown = 8
+
+// Names of gauges that not every load has.
+const (
+	gaugeClientCPU   = "client CPU"
+	gaugeServerCPU   = "server CPU"
+	gaugeReceived    = "received by servers"
+	gaugeSent        = "sent by servers"
+	gaugeMissing     = "not received"
+	gaugeRetransmits = "retransmits"
+	gaugeRoundTrip   = "round trip"
+	gaugeJitter      = "jitter"
+	gaugeSpread      = "spread of streams"
+)
+
+// gauges are those of a VM with that many pairs.
+func (c *config) gauges(pairs int) []interval.Gauge {
+	list := []interval.Gauge{{Name: gaugeClientCPU, Unit: "%"}, {Name: gaugeServerCPU, Unit: "%"}, {Name: gaugeMissing, Unit: "%"}}
+	add := func(when bool, name, unit string) {
+		if when {
+			list = append(list, interval.Gauge{Name: name, Unit: unit})
+		}
+	}
+	add(c.sends, gaugeReceived, "MB")
+	add(c.receives, gaugeSent, "MB")
+	add(!c.udp, gaugeRetransmits, "")
+	add(!c.udp && c.sends, gaugeRoundTrip, "ms")
+	add(c.udp, gaugeJitter, "ms")
+	n := c.streams * c.directions() * max(1, pairs)
+	add(n > 1, gaugeSpread, "%")
+	for i := range min(n, streamsShown) {
+		add(n > 1, fmt.Sprintf("stream %d", i+1), "MB/s")
+	}
+	return list
+}
+
+// tally is what was recorded of one direction of one pair.
+type tally struct {
+	bytes, retransmits uint64
+	streams            int
+}
+
+// record sorts reports into intervals. Only one goroutine uses it.
+type record struct {
+	program.Recorder
+	config  *config
+	pairs   []*pair
+	tallies [][2]tally
+	names   []interval.Gauge
+	values  interval.GaugeValues
+	streams [][]float64 // bytes per second of all streams of each pair
+	rest    [2]uint64   // bytes of a block that is not complete
+	begun   bool
+	start   int64
+}
+
+func newRecord(c *client, sink load.Sink, start int64) *record {
+	n := len(c.workload.Remote.Peers)
+	r := &record{Recorder: program.Recorder{Workload: c.workload, Sink: sink}, config: c.config, tallies: make([][2]tally, n), streams: make([][]float64, n),
+		names: c.config.gauges(n), start: start}
+	for range r.names {
+		r.values = append(r.values, math.NaN())
+	}
+	r.Gauges = slices.Clone(r.values)
+	return r
+}
+
+// set changes the value of a gauge that the load may have.
+func (r *record) set(name string, value float64) {
+	if i := slices.IndexFunc(r.names, func(g interval.Gauge) bool { return g.Name == name }); i >= 0 {
+		r.values[i] = value
+	}
+}
+
+// add takes a report. Its time begins where that of the previous report of the pair ended.
+func (r *record) add(rep report) {
+	p := r.pairs[rep.pair]
+	from := p.at
+	if from == 0 {
+		from = max(rep.arrived-int64(rep.length), r.start)
+	}
+	p.at = from + int64(rep.length)
+	if rep.omitted {
+		return
+	}
+	if !r.begun {
+		r.begun = true
+		r.Begin(from)
+	}
+	speeds := make([]float64, len(rep.streams))
+	got := &r.tallies[rep.pair]
+	got[sent].streams, got[received].streams = 0, 0
+	var bytes [2]uint64
+	for i, s := range rep.streams {
+		d := sent
+		if s.received {
+			d = received
+		}
+		got[d].streams++
+		got[d].bytes += s.bytes
+		got[d].retransmits += s.retransmits
+		bytes[d] += s.bytes
+		speeds[i] = float64(s.bytes) / max(rep.length.Seconds(), 1e-9)
+	}
+	for d, n := range bytes {
+		r.spread(d, from, p.at, n, max(1, p.output.block))
+	}
+	r.streams[rep.pair] = speeds
+	r.gauge(rep, p)
+	r.Gauge(slices.Clone(r.values), p.at-1)
+	r.release()
+}
+
+// spread counts bytes that were moved at a constant rate from one time to another, in the intervals of these times. Operations are
+// blocks, as iperf3 writes them.
+func (r *record) spread(direction int, from, to int64, bytes uint64, block int) {
+	period := int64(r.Period())
+	for at, left := from, bytes; at < to || left > 0; {
+		end := min((at/period+1)*period, to)
+		part := left
+		if end < to {
+			part = min(left, uint64(float64(left)*float64(end-at)/float64(to-at)))
+		}
+		whole := r.rest[direction] + part
+		r.Count(direction, max(end-1, from), whole/uint64(block), part)
+		r.rest[direction] = whole % uint64(block)
+		if left -= part; end >= to {
+			break
+		}
+		at = end
+	}
+}
+
+// gauge computes what a report says of all streams of this VM.
+func (r *record) gauge(rep report, p *pair) {
+	all := slices.Concat(r.streams...)
+	for i, speed := range all[:min(len(all), streamsShown)] {
+		r.set(fmt.Sprintf("stream %d", i+1), speed/1e6)
+	}
+	sum := 0.0
+	for _, speed := range all {
+		sum += speed
+	}
+	if sum > 0 {
+		r.set(gaugeSpread, (slices.Max(all)-slices.Min(all))/(sum/float64(len(all)))*100)
+	}
+	var trip, jitter time.Duration
+	trips := 0
+	for _, s := range rep.streams {
+		if jitter = max(jitter, s.jitter); s.roundTrip > 0 {
+			trip, trips = trip+s.roundTrip, trips+1
+		}
+	}
+	if trips > 0 {
+		r.set(gaugeRoundTrip, float64(trip)/float64(trips)/1e6)
+	}
+	if r.config.receives {
+		r.set(gaugeJitter, float64(jitter)/1e6)
+	}
+	retransmits := uint64(0)
+	for _, t := range r.tallies {
+		retransmits += t[sent].retransmits
+	}
+	if r.config.sends {
+		r.set(gaugeRetransmits, float64(retransmits))
+	}
+	cpu := p.process.UsedCPU()
+	if p.cpu > 0 && cpu >= p.cpu {
+		r.set(gaugeClientCPU, float64(cpu-p.cpu)/max(float64(rep.length), 1)*100)
+	}
+	p.cpu = cpu
+}
+
+// look notes the CPU time of the clients.
+func (r *record) look(now int64) {
+	if !r.begun {
+		return
+	}
+	var cpu time.Duration
+	var all interval.Effort
+	for _, p := range r.pairs {
+		cpu += p.process.UsedCPU()
+		all.Join(p.process.Effort())
+	}
+	r.Effort(cpu, all, now)
+}
+
+// release delivers the intervals for which all pairs have reported.
+func (r *record) release() {
+	until := int64(math.MaxInt64)
+	for _, p := range r.pairs {
+		until = min(until, p.at)
+	}
+	if until > 0 {
+		r.Release(until)
+	}
+}
+
+// end is when the last report ended.
+func (r *record) end() (last int64) {
+	for _, p := range r.pairs {
+		last = max(last, p.at)
+	}
+	return last
+}
+
+// Finish delivers everything; a load that measured nothing has one interval.
+func (r *record) Finish(now int64) {
+	if !r.begun {
+		r.Begin(min(r.start, now))
+	} else if e := r.end(); e > 0 {
+		now = e
+	}
+	r.Recorder.Finish(now)
+}
+
+// conclude compares with the results of both ends, and notes what the servers found.
+func (r *record) conclude() error {
+	var local, remote [2]uint64
+	var missing, total, retransmits, cpu, jitter float64
+	var own float64
+	for i, p := range r.pairs {
+		if err := r.config.conclude(p, r.tallies[i]); err != nil {
+			return err
+		}
+		own, cpu = max(own, p.output.local.CPU), max(cpu, p.output.remote.CPU)
+		for k, s := range p.output.local.Streams {
+			if k >= len(p.output.remote.Streams) {
+				break
+			}
+			d, there := r.config.direction(k), p.output.remote.Streams[k]
+			local[d], remote[d] = local[d]+s.Bytes.value, remote[d]+there.Bytes.value
+			from, to := s, there
+			if d == received {
+				from, to = there, s
+			}
+			if from.Retransmits.known {
+				retransmits += float64(from.Retransmits.value)
+			}
+			jitter = max(jitter, to.Jitter)
+			if r.config.udp {
+				missing, total = missing+float64(to.Errors.value), total+float64(max(from.Packets.value, to.Packets.value))
+			} else {
+				missing, total = missing+max(0, float64(from.Bytes.value)-float64(to.Bytes.value)), total+float64(from.Bytes.value)
+			}
+		}
+	}
+	r.set(gaugeClientCPU, own)
+	r.set(gaugeServerCPU, cpu)
+	r.set(gaugeRetransmits, retransmits)
+	r.set(gaugeReceived, float64(remote[sent])/1e6)
+	r.set(gaugeSent, float64(remote[received])/1e6)
+	r.set(gaugeJitter, jitter*1e3)
+	if total > 0 {
+		r.set(gaugeMissing, missing/total*100)
+	}
+	if r.begun {
+		r.Gauge(slices.Clone(r.values), r.end()-1)
+	}
+	return nil
+}

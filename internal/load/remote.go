@@ -1,0 +1,27 @@
+package load
+
+// Remote is the other end of a load between two groups of VMs: its clients run on the group of the workload and are measured, its
+// servers run on another group and only answer.
+type Remote struct {
+	// Serves: this VM runs one server for each of Peers, from Prepare until it is stopped. Otherwise it is a client of all Peers.
+	Serves bool `json:"serves,omitempty"`
+	// Address is where the peers reach this VM.
+	Address string `json:"address,omitempty"`
+	Peers   []Peer `json:"peers,omitempty"`
+}
+
+// Peer is a VM at the other end.
+type Peer struct {
+	VM      string `json:"vm"`
+	Address string `json:"address,omitempty"` // as this VM reaches it; empty in plans
+	Port    int    `json:"port,omitempty"`    // of its server, for clients
+}
+
+// PeersMax bounds the peers of one VM.
+const PeersMax = 64
+
+// Server is implemented by Instances that serve, and by their Held.
+type Server interface {
+	// Ports returns where the servers answer, one for each of the workload's peers, in their order.
+	Ports() []int
+}

@@ -1,0 +1,41 @@
+package plan
+
+import "fmt"
+
+// Servers are the VMs at the other end of a workload between two groups.
+type Servers struct {
+	Group string `json:"vm_group"`
+	Mesh  bool   `json:"mesh,omitempty"` // every client has every server; otherwise, client i has server i modulo their number
+	Same  bool   `json:"same,omitempty"` // clients and servers are the same VMs, none of which is its own server
+}
+
+// Of returns the servers of a client, by their ordinals.
+func (s Servers) Of(client, servers int) (list []int) {
+	if servers == 0 || s.Same && servers == 1 {
+		return nil
+	}
+	if !s.Mesh {
+		if s.Same {
+			client++ // the next one
+		}
+		return []int{client % servers}
+	}
+	for i := range servers {
+		if !s.Same || i != client {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+func (s Servers) pairing() string {
+	switch {
+	case s.Mesh && s.Same:
+		return "every VM with every other one"
+	case s.Mesh:
+		return "every client with every server"
+	case s.Same:
+		return "every VM with the next one"
+	}
+	return fmt.Sprintf("client i with server i modulo the number of VMs of %s", s.Group)
+}

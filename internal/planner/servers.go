@@ -1,0 +1,73 @@
+package planner
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/plan"
+	"github.com/braggdev/bragg/internal/target"
+)
+
+// servers are those of a workload between two groups, nil for any other.
+func (p *workloadPlan) servers() *plan.Servers {
+	w := &p.scenario
+	if w.ServerGroup == "" {
+		return nil
+	}
+	return &plan.Servers{Group: w.ServerGroup, Mesh: w.Mesh, Same: w.ServerGroup == w.Group}
+}
+
+// checkServers reports a workload that names servers which its generator does not have, or lacks those that it needs.
+func (c workloads) checkServers(p *workloadPlan) bool {
+	d := diag.Diagnostic{Code: "server-group", Severity: diag.SeverityError, Pos: p.scenario.Pos}
+	switch named := p.scenario.ServerGroup != ""; {
+	case named == p.kind.Remote:
+		return true
+	case named:
+		d.Message = fmt.Sprintf("workload %q: generator %q has no servers on other VMs", p.scenario.Name, p.generator)
+		d.Hint = "remove server_group"
+	default:
+		d.Message = fmt.Sprintf("workload %q: generator %q needs a server_group", p.scenario.Name, p.generator)
+		d.Hint = "name the group whose VMs are its servers; it may be the same group"
+	}
+	c.problems.Add(d)
+	return false
+}
+
+// checkAddresses reports that a target has no addresses for loads between groups, once for all of them.
+func (c *binder) checkAddresses() {
+	if slices.Contains(c.capabilities, target.CapAddresses) {
+		return
+	}
+	var names []string
+	for _, w := range c.sc.Workloads {
+		if w.ServerGroup != "" {
+			names = append(names, w.Name)
+		}
+	}
+	if len(names) > 0 {
+		c.problems.Add(diag.Diagnostic{Code: "lacks-capability", Severity: diag.SeverityError,
+			Message: fmt.Sprintf("target %q cannot run %s, whose servers are on other VMs", c.inventory.Name, diag.Quoted(names, 5)),
+			Hint:    fmt.Sprintf("the provider %q does not offer %q", c.inventory.Provider, target.CapAddresses)})
+	}
+}
+
+// checkPairs reports loads with too few or too many VMs at the other end, once the groups are placed.
+func (c workloads) checkPairs() {
+	for _, w := range c.sc.Workloads {
+		p := c.plan.workloads[w.Name]
+		s := p.servers()
+		if s == nil || !p.load {
+			continue
+		}
+		group, _ := c.plan.Group(s.Group)
+		switch n := len(s.Of(0, group.Count)); {
+		case n == 0:
+			c.problems.Errorf(w.Pos, "server-group", "workload %q: group %q has %d VMs, and no VM is its own server", w.Name, s.Group, group.Count)
+		case n > load.PeersMax:
+			c.problems.Errorf(w.Pos, "server-group", "workload %q: each VM would have %d servers, and %d are possible", w.Name, n, load.PeersMax)
+		}
+	}
+}
