@@ -12,10 +12,13 @@ import (
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/lint"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/commitlatency"
+	"github.com/braggdev/bragg/internal/load/iperf3"
 	"github.com/braggdev/bragg/internal/load/mlperf"
 	"github.com/braggdev/bragg/internal/load/pgbench"
 	"github.com/braggdev/bragg/internal/load/stream"
 	"github.com/braggdev/bragg/internal/load/sysbench"
+	"github.com/braggdev/bragg/internal/load/vioperf"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/step"
 	"github.com/braggdev/bragg/internal/testreq"
@@ -24,6 +27,8 @@ import (
 
 var catalog = verb.Catalog{Steps: step.All(), Generators: load.Kinds{{Name: "native", Generator: planner{}, JobFiles: true}, {Name: "fio", Generator: planner{}, JobFiles: true},
 	{Name: pgbench.Name, Generator: pgbench.Generator{}}, {Name: stream.Name, Generator: stream.Generator{}},
+	{Name: iperf3.Name, Generator: iperf3.Generator{}, Remote: true}, {Name: commitlatency.Name, Generator: commitlatency.Generator{}},
+	{Name: vioperf.Name, Generator: vioperf.Generator{}},
 	{Name: sysbench.Name, Generator: sysbench.Generator{}}, {Name: mlperf.Name, Generator: mlperf.Generator{}}}, CheckQuery: checkQuery}
 
 // checkQuery replaces the parser of the metric store.
