@@ -30,7 +30,7 @@ type Generator struct{}
 
 var _ load.Generator = Generator{}
 
-// oldest is the first version with --bidir. Versions 3.12 and 3.21 are tested.
+// oldest is the first version with --bidir. Only version 3.12 is tested.
 const oldest = "3.7"
 
 var needs = []load.Need{{Program: Name, Oldest: oldest, Packages: []load.Package{

@@ -10,6 +10,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/program"
 )
 
 // room is the folder of a workload's data: beside the file that is its disk, where it is removed with the VM, or in a folder that the
@@ -39,7 +40,7 @@ func openRoom(p place, w *load.Workload) (*room, error) {
 		return nil, err
 	}
 	r := &room{path: path}
-	if r.unlock, err = lock(path); err != nil {
+	if r.unlock, err = program.Lock(path); err != nil {
 		return nil, fault("data-in-use", fmt.Sprintf("another load uses the data of %s: %v", p, err), "let one end before the next starts, or give them different disks")
 	}
 	return r, nil

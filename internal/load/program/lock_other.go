@@ -4,5 +4,5 @@ package program
 
 import "errors"
 
-// lock needs Unix.
-func lock(string) (release func(), err error) { return nil, errors.ErrUnsupported }
+// Lock needs Unix.
+func Lock(string) (release func(), err error) { return nil, errors.ErrUnsupported }

@@ -43,7 +43,7 @@ func OpenRoom(w *load.Workload, name RoomName, disks ...string) (*Room, error) {
 	if err := r.Make(""); err != nil {
 		return nil, err
 	}
-	if r.unlock, err = lock(path); err != nil {
+	if r.unlock, err = Lock(path); err != nil {
 		return nil, &diag.Error{Code: "disk-in-use", Exit: diag.ExitUnavailable, Err: err,
 			Message: fmt.Sprintf("another load uses the files of %s on disk %s", name.Name, disks), Hint: "let one end before the next starts, or give them different disks"}
 	}

@@ -1,8 +1,0 @@
-//go:build !unix
-
-package mlperf
-
-import "errors"
-
-// lock needs Unix.
-func lock(string) (release func(), err error) { return nil, errors.ErrUnsupported }
