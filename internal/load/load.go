@@ -95,6 +95,8 @@ type Plan struct {
 	ScaledFrom int64 `json:"scaled_from_bytes,omitempty"`
 	// Program is set by generators that run other programs.
 	Program *ProgramPlan `json:"program,omitempty"`
+	// Replaces is what the prefill of the workload replaces although it is not the VM's own: `endpoint "rds"`. Only one VM may do that.
+	Replaces string `json:"replaces,omitempty"`
 	// BytesWritten is the upper bound of bytes written: exact for size-bound jobs, -1 if only a rate or the device limits
 	// it.
 	BytesWritten int64 `json:"bytes_written"`

@@ -9,6 +9,7 @@ import (
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
 // generatorOf returns the name of the generator that drives a workload: the user's choice, the one that the workload
@@ -81,6 +82,7 @@ func (c workloads) checkGenerators() {
 		return // a catalog of steps only
 	}
 	c.checkEngines()
+	prefilled := c.prefilled()
 	for _, w := range c.sc.Workloads {
 		p := &workloadPlan{scenario: w, generator: c.generatorOf(w)}
 		if !c.checkGenerator(p) || !c.checkServers(p) || len(w.Options) == 0 && p.kind.JobFiles {
@@ -103,5 +105,34 @@ func (c workloads) checkGenerators() {
 		ask.Options = w.Options
 		answer, err := p.kind.Generator.Plan(ask)
 		c.reportGenerator(p, answer.Issues, err, true)
+		c.checkReplaced(p, &answer, prefilled[w.Name])
 	}
+}
+
+// prefilled returns the largest number of VMs that prefill each workload at once.
+func (c workloads) prefilled() map[string]int {
+	var ignored diag.List
+	v := c.newView(&ignored)
+	vms := map[string]int{}
+	c.walk(v, 1, func(_ int, step verb.Step, _ bool) {
+		if l := v.Effect(step).Load; l != nil && l.Prefill {
+			w, _ := c.sc.Workload(l.Workload)
+			vms[l.Workload] = max(vms[l.Workload], v.VMs(w.Group))
+		}
+	})
+	return vms
+}
+
+// checkReplaced refuses prefills by which several VMs would replace the same data.
+func (c workloads) checkReplaced(p *workloadPlan, answer *load.Plan, vms int) {
+	if answer.Replaces == "" || vms < 2 {
+		return
+	}
+	pos, known := p.scenario.OptionPos["endpoint"]
+	if !known {
+		pos = p.scenario.Pos
+	}
+	c.problems.Add(diag.Diagnostic{Code: "bad-workload", Severity: diag.SeverityError, Pos: pos,
+		Message: fmt.Sprintf("workload %q: each of %d VMs would replace %s in its prefill", p.scenario.Name, vms, answer.Replaces),
+		Hint:    "use one VM, or a database for each: endpoint NAME-{n} is NAME-1, NAME-2, …"})
 }

@@ -174,6 +174,9 @@ func (c workloads) planWorkload(p *workloadPlan, report bool) {
 	}
 	if p.prefill {
 		p.fillPlan = c.askGenerator(p, true, used, report)
+		if group, known := c.plan.Group(p.scenario.Group); known && report && p.fillPlan != nil {
+			c.checkReplaced(p, p.fillPlan, group.CountFinal)
+		}
 	}
 	if !used {
 		p.loadPlan = nil // only its warnings are needed
@@ -252,7 +255,18 @@ func (c workloads) reportGenerator(p *workloadPlan, issues diag.List, err error,
 	if errors.As(err, &user) {
 		d.Hint = user.Hint
 	}
-	add(d)
+	var faults load.OptionFaults
+	errors.As(err, &faults)
+	for _, f := range faults {
+		d.Message = fmt.Sprintf("workload %q: %s", p.scenario.Name, f.Text)
+		if d.Pos = p.scenario.Pos; p.scenario.OptionPos[f.Option].Line > 0 {
+			d.Pos = p.scenario.OptionPos[f.Option]
+		}
+		add(d)
+	}
+	if len(faults) == 0 {
+		add(d)
+	}
 }
 
 // touchedBytes counts the distinct bytes that all workloads of a group touch on one VM.

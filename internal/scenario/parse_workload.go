@@ -1,6 +1,10 @@
 package scenario
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/braggdev/bragg/internal/diag"
+)
 
 var (
 	workloadKeys = []string{"vm_group", "config_file", "iogen_params", "generator", "options", "server_group", "server_pairing"}
@@ -33,7 +37,7 @@ func (p *parser) workload(e entry) Workload {
 		params := p.mapping(n, f.key["iogen_params"], "iogen_params of "+f.what, iogenKeys)
 		w.ReportingInterval = params.duration("reporting_interval")
 	}
-	w.Options = p.options(f)
+	p.options(f, &w)
 	if _, ok := f.get("server_group"); ok {
 		w.ServerGroup, w.Mesh = p.groupRef(f, "server_group"), f.oneOf("server_pairing", []string{"pairs", "mesh"}) == "mesh"
 	}
@@ -41,17 +45,16 @@ func (p *parser) workload(e entry) Workload {
 }
 
 // options reads the extension's free options; the generator interprets them.
-func (p *parser) options(f fields) map[string]string {
+func (p *parser) options(f fields, w *Workload) {
 	n, ok := f.get("options")
 	if !ok {
-		return nil
+		return
 	}
 	o := p.mapping(n, f.key["options"], "options of "+f.what, nil)
-	out := map[string]string{}
+	w.Options, w.OptionPos = map[string]string{}, map[string]diag.Position{}
 	for _, name := range o.names {
-		out[name] = o.text(name)
+		w.Options[name], w.OptionPos[name] = o.text(name), p.pos(o.key[name])
 	}
-	return out
 }
 
 // groupRef reads the name of a VM group and reports one that does not exist.

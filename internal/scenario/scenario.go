@@ -101,6 +101,8 @@ type Workload struct {
 	ServerGroup       string            `json:"server_group,omitempty"` // extension: its VMs run the servers of the load
 	Mesh              bool              `json:"mesh,omitempty"`         // extension: every VM uses every server
 	Pos               diag.Position     `json:"-"`
+
+	OptionPos map[string]diag.Position `json:"-"`
 }
 
 // ResultSource is the source of the data of a Result.

@@ -133,3 +133,15 @@ func TestProgramsDieWithUs(t *testing.T) {
 		return users
 	})
 }
+
+// Tables of an endpoint are replaced for all VMs, unless each has an endpoint of its own.
+func TestSharedEndpoint(t *testing.T) {
+	for name, want := range map[string]string{"rds": `the tables of endpoint "rds"`, "rds-{n}": ""} {
+		w := workload(t, map[string]string{"endpoint": name})
+		w.Ordinal, w.Prefill = 2, true
+		p, err := commitlatency.Generator{}.Plan(w)
+		if err != nil || p.Replaces != want || want == "" && !strings.Contains(p.Program.Data[0], `"rds-3"`) {
+			t.Errorf("%s: %q, %v, %v", name, p.Replaces, p.Program, err)
+		}
+	}
+}

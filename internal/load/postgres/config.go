@@ -6,6 +6,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/braggdev/bragg/internal/diag"
@@ -26,6 +27,7 @@ type Config struct {
 	LazyWAL bool
 
 	scaled bool // for a rehearsal
+	shared bool // all VMs have the same endpoint
 }
 
 // Setting is a parameter of the server.
@@ -53,9 +55,13 @@ var (
 	numberPattern  = regexp.MustCompile(`^[0-9.]*[1-9][0-9.]*$`)
 )
 
+// ordinalMark in the name of an endpoint is replaced by the number of the VM in its group, from 1.
+const ordinalMark = "{n}"
+
 // ReadConfig reads the place of the database, and takes all options but the generator's own for parameters of the server.
 func ReadConfig(o *load.Options, w *load.Workload, own []string) Config {
-	c := Config{Endpoint: o.Values["endpoint"]}
+	name := o.Values["endpoint"]
+	c := Config{Endpoint: strings.ReplaceAll(name, ordinalMark, strconv.Itoa(w.Ordinal+1)), shared: !strings.Contains(name, ordinalMark)}
 	c.readPlace(o, w)
 	known := slices.Concat(own, PlaceNames)
 	for _, name := range slices.Sorted(maps.Keys(o.Values)) {
@@ -168,6 +174,9 @@ type Data struct {
 func (c *Config) PlanData(w *load.Workload, p *load.Plan, d Data) error {
 	if c.Endpoint != "" {
 		p.Program.Data = append(p.Program.Data, program.EndpointFacts(c.Endpoint))
+		if c.shared {
+			p.Replaces = fmt.Sprintf("the tables of endpoint %q", c.Endpoint)
+		}
 		return nil
 	}
 	wal := c.walBytes()
