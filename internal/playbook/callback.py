@@ -79,3 +79,7 @@ class CallbackModule(CallbackBase):
 
     def v2_runner_on_unreachable(self, result):
         self._end("unreachable", result, getattr(result._task, "ignore_unreachable", False))
+
+    def v2_playbook_on_stats(self, stats):
+        for host in stats.processed:
+            self._write(event="stats", host=host, failures=stats.failures.get(host, 0) + stats.dark.get(host, 0))

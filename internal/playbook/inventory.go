@@ -30,6 +30,14 @@ func (m *machine) subject() string {
 	return m.login.Machine
 }
 
+// group is the group of its VMs, "" if they are of several.
+func (m *machine) group() string {
+	if len(m.vms) == 0 || slices.ContainsFunc(m.vms, func(v target.VM) bool { return v.Group != m.vms[0].Group }) {
+		return ""
+	}
+	return m.vms[0].Group
+}
+
 // machines are the machines of each group of an inventory, in the order of the step.
 type machines map[string][]*machine
 
@@ -46,8 +54,8 @@ func (m machines) all() map[string]*machine {
 // passwords are the secrets of logins, longest first.
 func (m machines) passwords() (list []string) {
 	for _, one := range m.all() {
-		if one.login.Password != "" {
-			list = append(list, one.login.Password)
+		if s := one.login.Password; s != "" { // as text, and as it is in results, which are JSON
+			list = append(list, s, strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s))
 		}
 	}
 	slices.SortFunc(list, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
@@ -74,8 +82,33 @@ func (p *Playbook) machines(ctx context.Context, env *verb.Env) (machines, error
 		}
 		found[name] = list
 	}
-	return found, nil
+	return found, found.share(p.Inventory)
 }
+
+// share makes a machine that several groups name one, with the VMs of all: ansible keeps one bragg_vms for each machine.
+func (m machines) share(order []string) error {
+	known, groups := map[string]*machine{}, map[string]string{"all": "", "ungrouped": ""}
+	for _, group := range order {
+		plain := groupName(group)
+		if other, taken := groups[plain]; taken && other != group {
+			return fmt.Errorf("group %q would be %q in ansible, which is another group there", group, plain)
+		}
+		groups[plain] = group
+		for i, one := range m[group] {
+			switch first := known[one.name]; {
+			case first == nil:
+				known[one.name] = one
+			case first != one:
+				first.vms = append(first.vms, one.vms...)
+				m[group][i] = first
+			}
+		}
+	}
+	return nil
+}
+
+// groupName is the name of a group in ansible, where names have no blanks.
+func groupName(group string) string { return strings.ReplaceAll(group, " ", "_") }
 
 // vms are the machines of a group. VMs that are processes of one host are one machine, on which a playbook runs once.
 func (p *Playbook) vms(ctx context.Context, env *verb.Env, group string) (list []*machine, err error) {
@@ -96,6 +129,9 @@ func (p *Playbook) vms(ctx context.Context, env *verb.Env, group string) (list [
 			l.Address, name = vm.Addresses[0], vm.Addresses[0]
 		default:
 			continue
+		}
+		if old := known[name]; old != nil && (old.login.Address != l.Address || old.login.Port != l.Port) {
+			return nil, fmt.Errorf("two hosts have the name %q: give one of them another name", name)
 		}
 		if known[name] == nil {
 			known[name] = &machine{name: name, login: l}
@@ -141,7 +177,7 @@ func (p *Playbook) inventory(s *settings, m machines) (map[string]any, error) {
 			}
 			hosts[one.name] = variables
 		}
-		out[strings.ReplaceAll(group, " ", "_")] = map[string]any{"hosts": hosts}
+		out[groupName(group)] = map[string]any{"hosts": hosts}
 	}
 	return out, nil
 }
@@ -204,6 +240,9 @@ func hostKeyLine(l target.Login) string {
 	return name + " " + l.HostKey + "\n"
 }
 
+// sshPath is a path as a value in ssh's configuration, where blanks separate values and % begins a token.
+func sshPath(path string) string { return `"` + strings.ReplaceAll(path, "%", "%%") + `"` }
+
 // options are the options of ssh for a machine: the target's, its key, and the host key that it must show.
 func (s *settings) options(m *machine) ([]string, error) {
 	options := slices.Clone(m.login.Options)
@@ -215,7 +254,7 @@ func (s *settings) options(m *machine) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		options = append(options, "IdentityFile="+path, "IdentitiesOnly=yes", "IdentityAgent=none")
+		options = append(options, "IdentityFile="+sshPath(path), "IdentitiesOnly=yes", "IdentityAgent=none")
 	}
 	switch {
 	case m.login.Configured:
@@ -224,10 +263,10 @@ func (s *settings) options(m *machine) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		options = append(options, "UserKnownHostsFile="+path, "GlobalKnownHostsFile=none", "StrictHostKeyChecking=yes", "UpdateHostKeys=no")
+		options = append(options, "UserKnownHostsFile="+sshPath(path), "GlobalKnownHostsFile=none", "StrictHostKeyChecking=yes", "UpdateHostKeys=no")
 	default:
 		// The key that a machine showed first in this run must stay the same until its end.
-		options = append(options, "UserKnownHostsFile="+s.known, "GlobalKnownHostsFile=none", "StrictHostKeyChecking=accept-new", "UpdateHostKeys=no",
+		options = append(options, "UserKnownHostsFile="+sshPath(s.known), "GlobalKnownHostsFile=none", "StrictHostKeyChecking=accept-new", "UpdateHostKeys=no",
 			"HashKnownHosts=no")
 	}
 	return append(options, "ConnectTimeout=20", "ServerAliveInterval=15", "ServerAliveCountMax=4", "ForwardAgent=no"), nil

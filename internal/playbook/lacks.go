@@ -42,7 +42,7 @@ func (p *Playbook) Lacks(v *verb.View) (lacks []string) {
 		missing("sshpass", "(package sshpass), because logins use a password")
 	}
 	if dir := v.Scenario.Dir; dir != "" {
-		if absent := absentFiles(dir, v.Scenario.Files[p.Filename]); len(absent) > 0 {
+		if absent := absentFiles(filepath.Join(dir, filepath.Dir(p.Filename)), v.Scenario.Files[p.Filename]); len(absent) > 0 {
 			lacks = append(lacks, fmt.Sprintf("%s in the folder of the scenario, which %s copies to the hosts", textio.JoinAnd(absent), p.Filename))
 		}
 	}
@@ -91,9 +91,9 @@ func source(module string, arguments any) string {
 		}
 		for _, w := range words {
 			if value, ok := strings.CutPrefix(w, "src="); ok {
-				name = value
+				name = strings.Trim(value, `"'`)
 			}
-			if w == "remote_src=yes" || w == "remote_src=true" {
+			if remote, ok := strings.CutPrefix(strings.ToLower(w), "remote_src="); ok && (remote == "yes" || remote == "true") {
 				return ""
 			}
 		}
@@ -106,7 +106,7 @@ func source(module string, arguments any) string {
 			name, _, _ = strings.Cut(command, " ")
 		}
 	}
-	if strings.Contains(name, "{{") || strings.Contains(name, "://") || filepath.IsAbs(name) {
+	if strings.Contains(name, "{{") || strings.Contains(name, "://") || filepath.IsAbs(name) || strings.HasPrefix(name, "~") {
 		return ""
 	}
 	return strings.TrimPrefix(name, "./")

@@ -152,14 +152,16 @@ func wait(ctx context.Context, process *program.Process) error {
 	return process.Wait()
 }
 
-// complaint is the last error in ansible's output: of a playbook that it cannot read, for instance.
+// complaint is the last error in ansible's output: of a playbook that it cannot read, for instance. Since ansible-core 2.19 it begins
+// differently.
 func complaint(output string) string {
-	at := strings.LastIndex(output, "ERROR! ")
-	if at < 0 {
-		return ""
+	for _, mark := range []string{"[ERROR]: ", "ERROR! "} {
+		if at := strings.LastIndex(output, mark); at >= 0 {
+			text, _, _ := strings.Cut(output[at+len(mark):], "\n\n")
+			return ": " + short(text)
+		}
 	}
-	text, _, _ := strings.Cut(output[at+len("ERROR! "):], "\n\n")
-	return ": " + short(text)
+	return ""
 }
 
 // output is the file with everything that ansible prints, in the folder that stays with the run.

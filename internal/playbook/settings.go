@@ -54,12 +54,12 @@ func (s *settings) write() error {
 	if err := os.WriteFile(filepath.Join(s.private, "callbacks", "bragg_tasks.py"), callback, 0o600); err != nil {
 		return err
 	}
-	// One connection for each machine, unless the path of its socket is too long: then each step of a task logs in again.
+	// One connection for each machine, unless the path of its socket is too long, or has what ssh takes for a token: then each step of a task logs in again.
 	args := "-o ControlMaster=auto -o ControlPersist=30s"
-	if len(s.private)+controlBytesMax > socketBytesMax {
+	if len(s.private)+controlBytesMax > socketBytesMax || strings.Contains(s.private, "%") {
 		args = "-o ControlMaster=no"
 	}
-	return os.WriteFile(s.config(), fmt.Appendf(nil, configText, strings.ReplaceAll(s.private, "%", "%%"), args), 0o600)
+	return os.WriteFile(s.config(), fmt.Appendf(nil, configText, s.private, args), 0o600)
 }
 
 func (s *settings) config() string { return filepath.Join(s.private, "ansible.cfg") }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,13 +23,15 @@ const (
 
 // entry is one line of callback.py.
 type entry struct {
-	Event   string   `json:"event"` // task, ok, skipped, failed, unreachable
+	Event   string   `json:"event"` // task, ok, skipped, failed, unreachable, stats
 	Task    string   `json:"task"`
 	Host    string   `json:"host"`
 	Changed bool     `json:"changed"`
 	Ignored bool     `json:"ignored"`
 	Seconds *float64 `json:"seconds"`
 	Message string   `json:"message"`
+	// Failures is, in stats, how many failures of the host no rescue handled.
+	Failures int `json:"failures"`
 }
 
 // tasks turns the lines of callback.py into events. Only one goroutine uses it until it has read all.
@@ -37,7 +40,13 @@ type tasks struct {
 	machines machines
 	mask     func(string) string
 	playbook string
-	failures []error
+	failures []failure
+}
+
+// failure is a failed task of a machine.
+type failure struct {
+	host string // in the inventory
+	err  error
 }
 
 // read reads lines until the end of the pipe. A line that is not of callback.py is skipped: a task on this machine may write there.
@@ -58,6 +67,10 @@ func (t *tasks) read(in io.Reader) {
 }
 
 func (t *tasks) note(e entry, known map[string]*machine) {
+	if e.Event == "stats" {
+		t.settle(e)
+		return
+	}
 	e.Task, e.Message = short(t.mask(e.Task)), short(t.mask(e.Message))
 	if e.Event == "task" {
 		t.notes.Event(interval.Event{Kind: interval.EventTaskStarted, Message: fmt.Sprintf("%s: %s", t.playbook, e.Task)})
@@ -65,9 +78,7 @@ func (t *tasks) note(e entry, known map[string]*machine) {
 	}
 	ev := interval.Event{Kind: interval.EventTaskEnded, Subject: e.Host, Message: e.Task}
 	if m := known[e.Host]; m != nil {
-		if ev.Subject = m.subject(); len(m.vms) > 0 {
-			ev.Group = m.vms[0].Group
-		}
+		ev.Subject, ev.Group = m.subject(), m.group()
 	}
 	took := ""
 	if e.Seconds != nil && *e.Seconds >= 0 && *e.Seconds < 1e9 {
@@ -89,7 +100,7 @@ func (t *tasks) note(e entry, known map[string]*machine) {
 			break
 		}
 		if len(t.failures) < failuresMax {
-			t.failures = append(t.failures, fmt.Errorf("task %q on %s %s: %s", e.Task, ev.Subject, e.Event, ev.Error))
+			t.failures = append(t.failures, failure{e.Host, fmt.Errorf("task %q on %s %s: %s", e.Task, ev.Subject, e.Event, ev.Error)})
 		}
 	default:
 		return
@@ -99,16 +110,28 @@ func (t *tasks) note(e entry, known map[string]*machine) {
 	}
 }
 
-// failed names what failed first, and how many more did. It is for a playbook that ansible reported as failed: a rescue may have
-// handled those that were noted.
+// settle forgets the failures of a machine that a rescue handled: all but its last ones, because it runs nothing after those.
+func (t *tasks) settle(e entry) {
+	left := e.Failures
+	for i := len(t.failures) - 1; i >= 0; i-- {
+		if t.failures[i].host != e.Host {
+			continue
+		}
+		if left--; left < 0 {
+			t.failures = slices.Delete(t.failures, i, i+1)
+		}
+	}
+}
+
+// failed names what failed first, and how many more did. It is for a playbook that ansible reported as failed.
 func (t *tasks) failed() error {
 	switch more := len(t.failures) - 1; {
 	case more < 0:
 		return nil
 	case more == 0:
-		return t.failures[0]
+		return t.failures[0].err
 	default:
-		return fmt.Errorf("%w (and %d more)", t.failures[0], more)
+		return fmt.Errorf("%w (and %d more)", t.failures[0].err, more)
 	}
 }
 

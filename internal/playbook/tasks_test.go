@@ -98,6 +98,9 @@ func TestLacks(t *testing.T) {
     - unarchive: {src: vdbench.zip, dest: /tmp, remote_src: no}
     - copy: src=./workload.vdb dest=/tmp
     - copy: {src: /etc/hosts, dest: /tmp, remote_src: yes}
+    - copy: src="here.sh" dest=/tmp
+    - copy: src=gone.txt dest=/tmp remote_src=True
+    - copy: {src: ~/mine, dest: /tmp}
     - copy: {content: text, dest: /tmp}
     - block:
         - script: here.sh -i {{ iterations }}
@@ -174,6 +177,25 @@ func TestInventoryOfHosts(t *testing.T) {
 		t.Errorf("known hosts %q, %v", text, err)
 	}
 	if got := m.passwords(); !slices.Equal(got, []string{"top secret"}) {
+		t.Errorf("passwords %q", got)
+	}
+}
+
+// A machine that several groups name has the VMs of all; names that would be one group in ansible are refused.
+func TestSharedMachine(t *testing.T) {
+	p := &Playbook{Inventory: []string{"Clients", "Servers"}}
+	m, err := p.machines(t.Context(), &verb.Env{VMs: vms{}, Target: logins{}})
+	if err != nil || m["Clients"][0] != m["Servers"][0] || len(m["Clients"][0].vms) != 4 || m["Clients"][0].group() != "" {
+		t.Errorf("%v, %v", m, err)
+	}
+	for _, names := range [][]string{{"A B", "A_B"}, {"all"}, {"ungrouped"}} {
+		p.Inventory = names
+		if _, err := p.machines(t.Context(), &verb.Env{VMs: vms{}, Target: logins{}}); err == nil || !strings.Contains(err.Error(), "in ansible") {
+			t.Errorf("%q: %v", names, err)
+		}
+	}
+	secret := machines{"W": {{name: "w", login: target.Login{Password: `pa"ss`}}}}
+	if got := secret.passwords(); !slices.Equal(got, []string{`pa\"ss`, `pa"ss`}) {
 		t.Errorf("passwords %q", got)
 	}
 }

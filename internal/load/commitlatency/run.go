@@ -148,13 +148,7 @@ func (in *instance) measure(ctx context.Context, axis program.Axis, out *program
 	}
 	working, abandon := context.WithCancel(context.WithoutCancel(ctx))
 	defer abandon()
-	var grace *time.Timer
-	unhook := context.AfterFunc(ctx, func() { grace = time.AfterFunc(stopGrace, abandon) })
-	defer func() {
-		if !unhook() && grace != nil {
-			grace.Stop()
-		}
-	}()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(stopGrace, abandon) })() // without effect once this has returned
 	done := make(chan error, 1)
 	operations := make(chan program.Operation, 1024)
 	go func() {
@@ -172,7 +166,7 @@ func (in *instance) measure(ctx context.Context, axis program.Axis, out *program
 				break
 			}
 			if o.Failed == "" {
-				w.add(o, out.Period())
+				w.add(out, o)
 			}
 			out.Add(o)
 		case <-tick.C:
@@ -188,7 +182,7 @@ func (in *instance) measure(ctx context.Context, axis program.Axis, out *program
 	if in.workload.Runtime > 0 && err == nil && ctx.Err() == nil {
 		stop = max(began, out.First()) + int64(in.workload.Runtime)
 	}
-	w.note(out, stop)
+	w.complete(out)
 	out.Finish(stop)
 	return err
 }
@@ -202,13 +196,22 @@ type waiting struct {
 	values     interval.GaugeValues
 }
 
-func (w *waiting) add(o program.Operation, period time.Duration) {
-	if slot := o.End / int64(period); slot != w.slot || w.sum == nil {
+// add counts an operation. The first one of an interval completes the one before.
+func (w *waiting) add(out *program.Recorder, o program.Operation) {
+	if slot := o.End / int64(out.Period()); slot != w.slot || w.sum == nil {
+		w.complete(out)
 		w.slot, w.sum, w.count = slot, map[string]float64{}, map[string]float64{}
 	}
 	op := w.operations[o.Kind]
 	w.sum[op] += float64(o.Latency) / 1e6
 	w.count[op]++
+}
+
+// complete notes the waits of all operations of the current interval.
+func (w *waiting) complete(out *program.Recorder) {
+	if w.sum != nil {
+		w.note(out, (w.slot+1)*int64(out.Period())-1)
+	}
 }
 
 // note gives the interval of a time what is known of it; where operations are slower than intervals, the last waits that are known.

@@ -134,7 +134,7 @@ func (c *config) readSockets(options map[string]string, fault func(string, ...an
 // parseBits reads bits per second with a decimal unit, as iperf3 has them.
 func parseBits(text string) (int64, error) {
 	number, factor := text, 1.0
-	if i := strings.IndexByte("KMGT", strings.ToUpper(text + " ")[len(text)-min(1, len(text))]); i >= 0 {
+	if i := strings.IndexByte("KMGT", strings.ToUpper(text[max(0, len(text)-1):] + " ")[0]); i >= 0 {
 		number = text[:len(text)-1]
 		for range i + 1 {
 			factor *= 1000

@@ -33,8 +33,15 @@ func (c *config) plan(w *load.Workload) load.Plan {
 	tool := program.Tool{Path: Name}
 	p.Program.Commands = append(p.Program.Commands, c.serve(tool, "ADDRESS", 0).String(),
 		c.measure(tool, load.Peer{Address: "SERVER"}, w.Runtime, time.Second).String())
-	p.Jobs = []load.JobPlan{{Name: Name, Pattern: "streams", QueueDepth: c.streams * c.directions(), DepthAsked: c.streams * c.directions(), Clones: pairs,
-		RateIOPS: float64(c.bitrate) / 8 / float64(max(c.block, blockDefault)) * float64(c.streams*c.directions())}}
+	job := load.JobPlan{Name: Name, Pattern: "streams", QueueDepth: c.streams * c.directions(), DepthAsked: c.streams * c.directions(), Clones: pairs}
+	block := c.block
+	if block == 0 && !c.udp {
+		block = blockDefault // that of UDP depends on the path
+	}
+	if block > 0 {
+		job.RateIOPS = float64(c.bitrate) / 8 / float64(block) * float64(job.QueueDepth*pairs)
+	}
+	p.Jobs = []load.JobPlan{job}
 	note := func(format string, args ...any) { p.Notes = append(p.Notes, fmt.Sprintf(format, args...)) }
 	note("the port 0 stands for a free one, which the server reports")
 	if whole := seconds(w.Runtime); w.Runtime > 0 && time.Duration(whole)*time.Second != w.Runtime {

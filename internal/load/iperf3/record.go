@@ -65,6 +65,7 @@ type record struct {
 	streams [][]float64 // bytes per second of all streams of each pair
 	rest    [2]uint64   // bytes of a block that is not complete
 	begun   bool
+	cut     bool // stopped at its end, so that there are no results of both ends
 	start   int64
 }
 
@@ -165,11 +166,8 @@ func (r *record) gauge(rep report, p *pair) {
 			trip, trips = trip+s.roundTrip, trips+1
 		}
 	}
-	if trips > 0 {
-		r.set(gaugeRoundTrip, float64(trip)/float64(trips)/1e6)
-	}
-	if r.config.receives {
-		r.set(gaugeJitter, float64(jitter)/1e6)
+	if p.jitter = jitter; trips > 0 {
+		p.roundTrip = trip / time.Duration(trips)
 	}
 	retransmits := uint64(0)
 	for _, t := range r.tallies {
@@ -178,11 +176,34 @@ func (r *record) gauge(rep report, p *pair) {
 	if r.config.sends {
 		r.set(gaugeRetransmits, float64(retransmits))
 	}
-	cpu := p.process.UsedCPU()
-	if p.cpu > 0 && cpu >= p.cpu {
-		r.set(gaugeClientCPU, float64(cpu-p.cpu)/max(float64(rep.length), 1)*100)
+	if cpu := p.process.UsedCPU(); cpu >= p.cpu {
+		if p.cpu > 0 {
+			p.busy = float64(cpu-p.cpu) / max(float64(rep.length), 1) * 100
+		}
+		p.cpu = cpu
 	}
-	p.cpu = cpu
+	r.combine()
+}
+
+// combine sets the gauges of all pairs: the busiest client, the largest jitter, the mean round trip; all pairs have as many streams.
+func (r *record) combine() {
+	var busy, trips float64
+	var jitter, trip time.Duration
+	for _, p := range r.pairs {
+		busy, jitter = max(busy, p.busy), max(jitter, p.jitter)
+		if p.roundTrip > 0 {
+			trip, trips = trip+p.roundTrip, trips+1
+		}
+	}
+	if busy > 0 {
+		r.set(gaugeClientCPU, busy)
+	}
+	if trips > 0 {
+		r.set(gaugeRoundTrip, float64(trip)/trips/1e6)
+	}
+	if r.config.receives {
+		r.set(gaugeJitter, float64(jitter)/1e6)
+	}
 }
 
 // look notes the CPU time of the clients.
@@ -252,9 +273,11 @@ func (r *record) conclude() error {
 				retransmits += float64(from.Retransmits.value)
 			}
 			jitter = max(jitter, to.Jitter)
-			if r.config.udp {
+			switch {
+			case r.config.udp && r.config.omit > 0: // counts of datagrams include what was omitted, those of bytes do not
+			case r.config.udp:
 				missing, total = missing+float64(to.Errors.value), total+float64(max(from.Packets.value, to.Packets.value))
-			} else {
+			default:
 				missing, total = missing+max(0, float64(from.Bytes.value)-float64(to.Bytes.value)), total+float64(from.Bytes.value)
 			}
 		}

@@ -77,9 +77,12 @@ type pair struct {
 	process *program.Process
 	output  output
 	last    *program.Tail
-	text    bytes.Buffer
+	text    *program.Transcript
 	at      int64 // end of its last report on the axis; 0: none yet
 	cpu     time.Duration
+	// Of its last report: CPU time of the client in percent of one CPU, and what its streams measured.
+	busy              float64
+	roundTrip, jitter time.Duration
 }
 
 func (c *client) drive(ctx context.Context, axis program.Axis, out *record) error {
@@ -88,7 +91,8 @@ func (c *client) drive(ctx context.Context, axis program.Axis, out *record) erro
 	pairs := make([]*pair, 0, len(c.workload.Remote.Peers))
 	var err error
 	for i, peer := range c.workload.Remote.Peers {
-		p := &pair{peer: peer, output: output{reverse: !c.config.sends}, last: program.NewTail(nil)}
+		p := &pair{peer: peer, output: output{reverse: !c.config.sends}, last: program.NewTail(nil),
+			text: program.NewTranscript(load.OutputBytesMax / len(c.workload.Remote.Peers))}
 		command := c.config.measure(c.tool, peer, c.workload.Runtime, out.Period())
 		fmt.Fprintf(c.said, "$ %s\n", command)
 		sink := &lines{take: func(text string) {
@@ -97,7 +101,7 @@ func (c *client) drive(ctx context.Context, axis program.Axis, out *record) erro
 				reports <- r
 			}
 		}}
-		command.Stdout, command.Stderr = io.MultiWriter(sink, &p.text), p.last
+		command.Stdout, command.Stderr = io.MultiWriter(sink, p.text), p.last
 		if p.process, err = command.Start(); err != nil {
 			err = fmt.Errorf("start iperf3: %w", err)
 			break
@@ -112,9 +116,9 @@ func (c *client) drive(ctx context.Context, axis program.Axis, out *record) erro
 	out.pairs = pairs
 	failed := c.follow(ctx, axis, out, reports, err != nil)
 	for _, p := range pairs {
-		_, _ = c.said.Write(p.text.Bytes())
+		fmt.Fprint(c.said, p.text.String())
 	}
-	if err == nil && ctx.Err() == nil && failed == nil {
+	if err == nil && ctx.Err() == nil && failed == nil && !out.cut {
 		failed = out.conclude()
 	}
 	out.Finish(max(axis.Now()-int64(lookEvery), out.end()))
@@ -154,19 +158,19 @@ func (c *client) follow(ctx context.Context, axis program.Axis, out *record, rep
 		select {
 		case r, open := <-reports:
 			if !open {
-				return errors.Join(failed, c.outcome(ctx, out, failed != nil || stop))
+				return errors.Join(failed, c.outcome(ctx, out, failed != nil || stop || out.cut))
 			}
 			out.add(r)
 		case <-tick.C:
 			out.look(axis.Now())
-			if failed == nil {
+			if failed == nil && !out.cut {
 				if failed = c.early(out); failed != nil {
 					begin() // one has failed
 				}
 			}
 		case <-over:
 			over = nil
-			if seconds(c.workload.Runtime) > 0 {
+			if out.cut = seconds(c.workload.Runtime) == 0; !out.cut {
 				failed = errors.New("iperf3 has not ended in time: its server does not answer")
 			}
 			begin()
@@ -193,7 +197,7 @@ func (c *client) early(out *record) error {
 
 // outcome is how the clients ended, unless they were stopped.
 func (c *client) outcome(ctx context.Context, out *record, stopped bool) error {
-	if stopped || ctx.Err() != nil || seconds(c.workload.Runtime) == 0 {
+	if stopped || ctx.Err() != nil {
 		return nil
 	}
 	for _, p := range out.pairs {

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -41,18 +42,26 @@ func Pin(cpu int) error {
 }
 
 // Region is memory that the garbage collector does not know. A page exists, on the memory node of the thread, once it was written.
-type Region struct{ bytes []byte }
+type Region struct {
+	bytes []byte // with room to align, and a guard page: the kernel would join neighbors, and HugeBytes count those
+	size  int64
+}
 
 // hugePage is the size of a huge page on amd64, and on arm64 with pages of 4 KiB.
 const hugePage = 2 * unit.MiB
 
 // Map reserves memory, aligned to a huge page. With huge, huge pages are requested; without, the kernel decides by its setting.
 func Map(size int64, huge bool) (*Region, error) {
-	all, err := unix.Mmap(-1, 0, int(size+hugePage), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
+	page := int64(os.Getpagesize())
+	length := (size+page-1)/page*page + hugePage + page
+	all, err := unix.Mmap(-1, 0, int(length), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
 	if err != nil {
 		return nil, fmt.Errorf("map %s of memory: %w", unit.FormatBytes(size), err)
 	}
-	r := &Region{bytes: all}
+	r := &Region{bytes: all, size: size}
+	if err := unix.Mprotect(all[length-page:], unix.PROT_NONE); err != nil {
+		return nil, errors.Join(fmt.Errorf("protect the end of memory: %w", err), r.Close())
+	}
 	if huge {
 		_ = unix.Madvise(all, unix.MADV_HUGEPAGE)
 	}
@@ -62,7 +71,7 @@ func Map(size int64, huge bool) (*Region, error) {
 // Bytes is the memory, aligned to a huge page.
 func (r *Region) Bytes() []byte {
 	skip := -uintptr(unsafe.Pointer(&r.bytes[0])) % uintptr(hugePage)
-	return r.bytes[skip : int(skip)+len(r.bytes)-int(hugePage)]
+	return r.bytes[skip : int64(skip)+r.size]
 }
 
 // Floats is the memory as numbers.

@@ -15,6 +15,7 @@ type meter struct {
 	mu      sync.Mutex
 	compute int64 // of one step
 	batch   int
+	ahead   int // batches that the readers of an accelerator hold before its first step
 
 	epoch    epoch
 	epochs   []result // that ended
@@ -36,6 +37,9 @@ type lane struct {
 	begun     int64 // when it began to compute, 0: it waits
 	firstDone int64 // end of its first step, 0: not yet
 	counts    bool  // the step that it computes is measured
+
+	read         int   // batches
+	filled, last int64 // when the first one beyond those read ahead was read, and the latest one
 }
 
 // result is a completed epoch, or a part of one.
@@ -45,6 +49,9 @@ type result struct {
 	au           float64 // NaN: it had no measured step
 	samples      float64 // per second
 	seconds      float64
+	// supply is the AU that storage alone allows: the computation time of the batches that were read after the first fill, divided by
+	// the time that they took. NaN: unknown.
+	supply float64
 }
 
 func (m *meter) beginEpoch(accelerators int, at int64) {
@@ -70,6 +77,17 @@ func (m *meter) begin(accelerator int, at int64) {
 	l.begun, l.counts = at, l.firstDone != 0
 }
 
+// ready notes that a batch was read. Those of the first fill are computed in measured steps, so that the AU of a few steps does not
+// show how slow storage is.
+func (m *meter) ready(accelerator, step int, at int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l := &m.lanes[accelerator]
+	if l.read, l.last = l.read+1, max(l.last, at); step == m.ahead {
+		l.filled = at
+	}
+}
+
 // end notes the end of an accelerator's computation.
 func (m *meter) end(accelerator int, at int64) {
 	m.mu.Lock()
@@ -91,13 +109,14 @@ func (m *meter) stepped(at int64) {
 	m.epoch.steps, m.epoch.stepped = m.epoch.steps+1, at
 }
 
-// endEpoch closes the epoch and returns what it measured. What was under way counts for nothing.
-func (m *meter) endEpoch() result {
+// endEpoch closes the epoch and returns what it measured. What was under way counts for nothing. An epoch that was cut off counts only
+// if there is no other: its last steps are computed on batches that were read ahead.
+func (m *meter) endEpoch(complete bool) result {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.pass(m.epoch.stepped)
 	r := m.current()
-	if m.epoch.steps > 0 {
+	if m.epoch.steps > 0 && (complete || len(m.epochs) == 0) {
 		m.epochs = append(m.epochs, r)
 	}
 	m.lanes, m.epoch = nil, epoch{}
@@ -107,9 +126,9 @@ func (m *meter) endEpoch() result {
 // current is the running epoch up to its last step. The caller holds the lock.
 func (m *meter) current() result {
 	e := &m.epoch
-	r := result{accelerators: len(m.lanes), steps: e.steps, au: math.NaN(), seconds: float64(e.stepped-e.began) / 1e9}
+	r := result{accelerators: len(m.lanes), steps: e.steps, au: math.NaN(), supply: m.supply(), seconds: float64(e.stepped-e.began) / 1e9}
 	if e.steps == 0 {
-		return result{accelerators: r.accelerators, au: r.au}
+		return result{accelerators: r.accelerators, au: r.au, supply: r.supply}
 	}
 	r.samples = float64(e.steps*m.batch*len(m.lanes)) / r.seconds
 	if e.steps > 1 {
@@ -119,6 +138,20 @@ func (m *meter) current() result {
 		}
 	}
 	return r
+}
+
+// supply is that of the running epoch. The caller holds the lock.
+func (m *meter) supply() float64 {
+	var work, took int64
+	for i := range m.lanes {
+		if l := &m.lanes[i]; l.filled != 0 && l.read > m.ahead+1 {
+			work, took = work+int64(l.read-m.ahead-1)*m.compute, took+l.last-l.filled
+		}
+	}
+	if took <= 0 {
+		return math.NaN()
+	}
+	return float64(work) / float64(took)
 }
 
 // total is the mean over epochs, and the running one while there is no other. Epochs of a single step have no AU.

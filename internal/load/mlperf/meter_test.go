@@ -20,7 +20,7 @@ func TestAUByDefinition(t *testing.T) {
 	if busy, measured := m.look(152); busy != 40 || measured != (152-117)+(152-122) {
 		t.Errorf("busy %d of %d", busy, measured)
 	}
-	r := m.endEpoch()
+	r := m.endEpoch(true)
 	// The epoch takes 52. Of accelerator 0 the first step takes 17, of accelerator 1 it takes 22.
 	want := (20.0/(52-17) + 20.0/(52-22)) / 2
 	if math.Abs(r.au-want) > 1e-12 || r.steps != 3 || math.Abs(r.samples-3*4*2/52e-9)/r.samples > 1e-12 {
@@ -32,7 +32,7 @@ func TestAUByDefinition(t *testing.T) {
 	if busy, _ := m.look(165); busy != 40 {
 		t.Errorf("a first step counts: %d", busy)
 	}
-	if r := m.endEpoch(); r.steps != 0 || !math.IsNaN(r.au) || len(m.epochs) != 1 {
+	if r := m.endEpoch(true); r.steps != 0 || !math.IsNaN(r.au) || len(m.epochs) != 1 {
 		t.Errorf("an epoch without a step: %+v, %d epochs", r, len(m.epochs))
 	}
 	if s := m.sofar(); s.au != r.au || s.steps != 3 {
@@ -46,7 +46,7 @@ func TestAUWithoutMeasuredStep(t *testing.T) {
 	m.begin(0, 5)
 	m.end(0, 15)
 	m.stepped(15)
-	if r := m.endEpoch(); !math.IsNaN(r.au) || r.steps != 1 {
+	if r := m.endEpoch(true); !math.IsNaN(r.au) || r.steps != 1 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -109,5 +109,50 @@ func TestSizesOfFiles(t *testing.T) {
 			t.Fatalf("file %d is twice in an epoch", f)
 		}
 		seen[f] = true
+	}
+}
+
+// Storage that is slower than the accelerator shows in the rate of reads, although the steps of a short trial use what was read ahead.
+func TestSupplyOfShortTrial(t *testing.T) {
+	m := &meter{compute: 10, batch: 1, ahead: 4}
+	m.beginEpoch(1, 0)
+	now := int64(0)
+	for step := range 8 {
+		m.ready(0, step, int64(20*(step+1))) // a batch every 20
+	}
+	now = 80
+	for range 5 { // four were read ahead
+		m.begin(0, now)
+		now += 10
+		m.end(0, now)
+		m.stepped(now)
+	}
+	if r := m.endEpoch(true); r.au != 1 || math.Abs(r.supply-0.5) > 1e-12 {
+		t.Errorf("AU %g, supply %g, want 1 and 0.5", r.au, r.supply)
+	}
+}
+
+// An epoch that is cut off counts only while there is no other.
+func TestCutEpoch(t *testing.T) {
+	m := &meter{compute: 10, batch: 1}
+	epoch := func(begin, wait int64, complete bool) {
+		m.beginEpoch(1, begin)
+		for range 3 {
+			m.begin(0, begin+wait)
+			begin += wait + 10
+			m.end(0, begin)
+			m.stepped(begin)
+		}
+		m.endEpoch(complete)
+	}
+	epoch(0, 10, false)
+	if got := m.sofar().au; got != 0.5 {
+		t.Errorf("the first epoch, cut off: AU %g", got)
+	}
+	m.forget()
+	epoch(0, 10, true)
+	epoch(1000, 0, false)
+	if got := m.sofar().au; got != 0.5 {
+		t.Errorf("a later epoch that was cut off counts: AU %g", got)
 	}
 }

@@ -124,10 +124,10 @@ func TestTrainingWithSeveralSamplesPerFile(t *testing.T) {
 }
 
 func TestSearch(t *testing.T) {
-	w := filled(t, small(t, map[string]string{"accelerators": "auto", "accelerators_max": "2", "search_steps": "3", "computation_time": "60ms"}))
+	w := filled(t, small(t, map[string]string{"accelerators": "auto", "accelerators_max": "2", "search_steps": "10", "computation_time": "60ms"}))
 	_, _, text := run(t, w)
 	// On a machine that has no CPU to spare, not even one accelerator may reach the threshold.
-	if !strings.Contains(text, "trial 1: 1 accelerators, 3 steps in ") || strings.Contains(text, "not decided") || !strings.Contains(text, "AU 90.00 %") {
+	if !strings.Contains(text, "trial 1: 1 accelerators, 10 steps in ") || strings.Contains(text, "not decided") || !strings.Contains(text, "AU 90.00 %") {
 		t.Errorf("%s", text)
 	}
 }

@@ -3,6 +3,7 @@ package mlperf
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 )
 
@@ -11,6 +12,9 @@ func mountOf(path string) string {
 	text, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		return ""
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
 	}
 	return findMount(string(text), path)
 }

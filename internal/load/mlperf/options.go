@@ -296,6 +296,10 @@ func (r *reader) readFiles(t *training, w *load.Workload) {
 	if t.steps(t.accelerators) < 2 {
 		r.fault("%d samples are less than two steps of %d accelerators with batches of %d", t.files*t.model.samplesInFile, t.accelerators, t.on.batch)
 	}
+	if least, steps := 2*t.ahead()+2, min(t.searchSteps, t.steps(t.accelerators)); t.search && steps < least {
+		r.fault("search_steps: a trial has %d steps and needs %d, because %d batches are read ahead: raise search_steps, use more data or fewer accelerators_max",
+			steps, least, t.ahead())
+	}
 }
 
 // filesRehearsed is the least number of files of a rehearsal, enough for two steps of any accelerator.
@@ -323,6 +327,9 @@ func (t *training) bytes() int64 { return int64(float64(t.files) * t.fileBytes()
 func (t *training) steps(accelerators int) int {
 	return t.files * t.model.samplesInFile / t.on.batch / accelerators
 }
+
+// ahead is how many batches the readers of an accelerator hold before its first step.
+func (t *training) ahead() int { return t.model.readThreads * t.queue() }
 
 // queue is how many batches each reader of an accelerator reads or holds ready.
 func (t *training) queue() int { return max(1, (t.prefetch+t.model.readThreads-1)/t.model.readThreads) }

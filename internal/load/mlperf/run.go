@@ -167,7 +167,7 @@ func (in *instance) work(axis program.Axis) func(context.Context) error {
 			})
 		}
 	}
-	m := &meter{compute: int64(c.train.on.compute), batch: c.train.on.batch}
+	m := &meter{compute: int64(c.train.on.compute), batch: c.train.on.batch, ahead: c.train.ahead()}
 	in.out.meter, in.out.sample = m, c.train.model.recordBytes
 	t := &trainer{training: &c.train, data: in.data, meter: m, out: in.out, axis: axis}
 	if c.train.search {

@@ -6,7 +6,8 @@ import (
 )
 
 // find searches for the largest number of accelerators whose AU reaches the threshold: it doubles the number until the threshold is
-// missed, halves the interval between the last two, and runs the answer once more, because one trial may be lucky.
+// missed, halves the interval between the last two, and runs the answer once more, because one trial may be lucky. A trial has few
+// steps, some of them on batches that were read ahead: the rate of reads after those must reach the threshold too.
 func (t *trainer) find(ctx context.Context) error {
 	s := &search{most: t.accelerators}
 	for number := 1; ctx.Err() == nil; number++ {
@@ -22,8 +23,9 @@ func (t *trainer) find(ctx context.Context) error {
 		if ctx.Err() != nil {
 			break
 		}
-		met := r.au >= t.model.threshold
-		t.out.say("trial %d: %d accelerators, %d steps in %.3f s, AU %s: %s\n", number, accelerators, r.steps, r.seconds, percent(r.au), map[bool]string{true: "met", false: "missed"}[met])
+		met := min(r.au, r.supply) >= t.model.threshold
+		t.out.say("trial %d: %d accelerators, %d steps in %.3f s, AU %s, of reads alone %s: %s\n", number, accelerators, r.steps, r.seconds,
+			percent(r.au), percent(min(r.supply, 1)), map[bool]string{true: "met", false: "missed"}[met])
 		s.add(accelerators, met, confirming)
 	}
 	t.out.say("%s\n", s.answer(ctx.Err() == nil, percent(t.model.threshold)))

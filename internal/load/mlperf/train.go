@@ -64,7 +64,7 @@ func (t *trainer) run(ctx context.Context, number, accelerators, stepsMost int) 
 		all.Go(func() { e.accelerate(ctx, a, batches) })
 	}
 	all.Wait()
-	return t.meter.endEpoch(), e.failed
+	return t.meter.endEpoch(ctx.Err() == nil), e.failed
 }
 
 // pass is one epoch.
@@ -104,6 +104,7 @@ func (p *pass) read(ctx context.Context, accelerator, turn int, ready chan<- str
 				return
 			}
 		}
+		p.meter.ready(accelerator, step, p.axis.Now())
 		select {
 		case ready <- struct{}{}:
 		case <-ctx.Done():

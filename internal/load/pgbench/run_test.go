@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -98,6 +99,16 @@ func TestRefusals(t *testing.T) {
 	larger.Options = map[string]string{"scale": "2"}
 	if err := prepare(larger); err == nil || !strings.Contains(err.Error(), "scale 1") {
 		t.Errorf("with data of another scale: %v", err)
+	}
+	other := filepath.Join(t.TempDir(), "sdz")
+	if err := os.WriteFile(other, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	elsewhere := w
+	elsewhere.Devices = append(slices.Clone(w.Devices), load.Device{Name: "/dev/sdz", Path: other, SizeBytes: 1 << 33})
+	elsewhere.Options = map[string]string{"scale": "1", "wal_disk": "/dev/sdz"}
+	if err := prepare(elsewhere); err == nil || !strings.Contains(err.Error(), "WAL on another disk") {
+		t.Errorf("with the WAL on another disk: %v", err)
 	}
 	bad := w
 	bad.Options = map[string]string{"scale": "1", "shared_buffers": "16ZB"}

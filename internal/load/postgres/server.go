@@ -138,6 +138,8 @@ func (s *Server) Up(ctx context.Context) (err error) {
 	} else if !s.exists() {
 		return &diag.Error{Code: "no-database", Exit: diag.ExitData, Message: fmt.Sprintf("disk %s has no database", s.config.Disk),
 			Hint: "add workload.PrefillRun before the load"}
+	} else if err := s.checkWAL(); err != nil {
+		return err
 	} else if err := s.start(ctx); err != nil {
 		return err
 	}
@@ -151,6 +153,18 @@ func (s *Server) Up(ctx context.Context) (err error) {
 func (s *Server) exists() bool {
 	_, err := os.Stat(s.Room.Path(program.DiskFolder(s.config.Disk), "data", "PG_VERSION"))
 	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// checkWAL refuses a WAL that is not where the plan has it: only initdb places it.
+func (s *Server) checkWAL() error {
+	at, _ := os.Readlink(s.Room.Path(program.DiskFolder(s.config.Disk), "data", "pg_wal"))
+	own := s.config.WALDisk != s.config.Disk
+	if own && strings.HasSuffix(at, "/"+program.DiskFolder(s.config.WALDisk)+"/wal") || !own && at == "" {
+		return nil
+	}
+	return &diag.Error{Code: "no-database", Exit: diag.ExitData,
+		Message: fmt.Sprintf("the database on disk %s was made with its WAL on another disk than %s", s.config.Disk, s.config.WALDisk),
+		Hint:    "add workload.PrefillRun of this workload before the load"}
 }
 
 var errEndedByItself = errors.New("without an error")

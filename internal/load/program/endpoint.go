@@ -99,12 +99,16 @@ func ParseEndpoint(text string) (Endpoint, error) {
 // addressPattern finds what programs print of the address of a server and of this machine.
 var addressPattern = regexp.MustCompile(`(connection to server at )[^,]*|(for host )"[^"]*"`)
 
+// socketPattern finds what Go and its clients of databases print of connections.
+var socketPattern = regexp.MustCompile("`user=[^`]*`|\\b\\d{1,3}(?:\\.\\d{1,3}){3}\\b(?::\\d+)?|\\[[0-9A-Fa-f:.]+(?:%\\w+)?\\]:\\d+")
+
 // Conceal replaces the settings in what programs printed: host and password anywhere, others where messages quote them.
 func (e Endpoint) Conceal(text string) string {
 	if len(e) == 0 {
 		return text
 	}
 	text = addressPattern.ReplaceAllString(text, "${1}${2}(address)")
+	text = socketPattern.ReplaceAllString(text, "(address)")
 	for _, key := range endpointKeys {
 		switch value := e[key]; {
 		case value == "":

@@ -33,6 +33,9 @@ func TestConceal(t *testing.T) {
 		`connection to server at "db.example" (10.1.2.3), port 5433 failed: FATAL:  password authentication failed for user "bench"`: `connection to server at (address), port (port) failed: FATAL:  password authentication failed for user (user)`,
 		`no pg_hba.conf entry for host "10.9.9.9", user "bench", database "sales"`:                                                   `no pg_hba.conf entry for host (address), user (user), database (dbname)`,
 		`could not translate host name db.example: s3cret`:                                                                           `could not translate host name (host): (password)`,
+		"failed to connect to `user=bench database=sales`: 10.1.2.3:5432 (db.example): dial error":                                   "failed to connect to (address): (address) ((host)): dial error",
+		`read tcp 10.9.9.9:40312->10.1.2.3:5432: connection reset by peer`:                                                           `read tcp (address)->(address): connection reset by peer`,
+		`read tcp [fe80::1%eth0]:40312->[2001:db8::1]:5432: i/o timeout`:                                                             `read tcp (address)->(address): i/o timeout`,
 		`pgbench: 5433 transactions`: `pgbench: 5433 transactions`,
 	} {
 		if got := access.Conceal(text); got != want {

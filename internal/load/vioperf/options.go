@@ -66,11 +66,14 @@ func parse(w *load.Workload) (*config, error) {
 	c.readDisk(o, w)
 	if _, given := o.Values["data"]; given {
 		c.data = size("data", 2*blocksLeast*c.buffer, 1<<50)
+		if d, _ := w.Device(c.disk); d.SizeBytes > 0 && c.data > d.SizeBytes {
+			o.Fault("data", "data: disk %s has %s", c.disk, unit.FormatBytes(d.SizeBytes))
+		}
 	}
 	if f := w.Scale.Factor; f > 0 && f < 1 {
 		c.data = int64(float64(c.data) * f)
 	}
-	c.data = max(c.data, int64(max(1, c.threads))*2*blocksLeast*c.buffer)
+	c.data = max(c.data, c.least())
 	for _, name := range slices.Sorted(maps.Keys(o.Values)) {
 		if !slices.Contains(optionNames, name) {
 			o.Fault(name, "no option %q", name)
@@ -78,6 +81,9 @@ func parse(w *load.Workload) (*config, error) {
 	}
 	return c, o.Err(w.Name, "docs/guides/vioperf.md lists the options of vioperf")
 }
+
+// least is how many bytes the files of all threads need.
+func (c *config) least() int64 { return int64(max(1, c.threads)) * 2 * blocksLeast * c.buffer }
 
 // toggle reads an option that is on unless it is switched off.
 func toggle(o *load.Options, name string) bool {

@@ -54,6 +54,7 @@ func (in *instance) prepare(ctx context.Context) error {
 	if in.config.threads == 0 {
 		in.config.threads = in.cores
 	}
+	in.config.data = max(in.config.data, in.config.least())
 	if in.room, err = program.OpenRoom(&in.workload, program.RoomName{Name: Name}, in.config.disk); err != nil {
 		return err
 	}
@@ -107,7 +108,7 @@ func (in *instance) Engine() interval.Engine {
 	e.Backends = []string{access, "CRC " + onOff(in.config.crc)}
 	if in.cached {
 		e.Notes = append(e.Notes, interval.EngineNote{Code: interval.NoteCached, Device: in.config.disk,
-			Text: fmt.Sprintf("buffered reads of %s, which fit into memory", unit.FormatBytes(in.config.data))})
+			Text: fmt.Sprintf("buffered writes and reads of %s, which fit into memory", unit.FormatBytes(in.config.data))})
 	}
 	return e
 }
@@ -203,8 +204,8 @@ func (t *test) run(ctx context.Context, axis program.Axis, out *program.Recorder
 			t.look()
 		}
 	}
-	t.end()
 	if len(failed) > 0 {
+		t.end()
 		return <-failed
 	}
 	if t.kind == write || t.kind == rewrite {
@@ -214,6 +215,7 @@ func (t *test) run(ctx context.Context, axis program.Axis, out *program.Recorder
 			}
 		}
 	}
+	t.end()
 	return nil
 }
 

@@ -131,6 +131,9 @@ func class(err error) string {
 // append extends the current file.
 func (w *worker) append() (time.Duration, error) {
 	if w.sizes[w.current] >= w.limit {
+		if err := w.files[w.current].Sync(); err != nil { // it may be truncated before the kernel would write it
+			return 0, err
+		}
 		w.current = 1 - w.current
 		if err := w.files[w.current].Truncate(0); err != nil {
 			return 0, err
