@@ -92,7 +92,7 @@ func divide(iv *interval.Interval, devices []load.Device) map[string]interval.De
 		for d := range traffic {
 			whole := &iv.Directions[d]
 			var service uint64
-			if whole.Service != nil {
+			if whole.Service != nil && !whole.Late() {
 				service = uint64(max(0, whole.Service.Sum()))
 			}
 			traffic[d] = interval.DeviceCount{

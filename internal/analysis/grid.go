@@ -241,10 +241,10 @@ func partOf(iv *interval.Interval) part {
 		p.bytes += float64(t.Bytes)
 		p.failed += float64(t.ErrorCount())
 		switch {
-		case t.Service != nil:
+		case t.Service != nil && !t.Late():
 			p.service += t.Service.Sum()
 			p.response += t.ResponseOrService().Sum()
-		case t.Operations > 0: // a generator that measures no latency
+		case t.Operations > 0: // a generator that measures no latency, or states it at the end
 			p.service, p.response = nan, nan
 		}
 	}

@@ -17,6 +17,8 @@ type Times struct {
 	// Unfinished counts operations that never completed: they failed, were dropped, or were still waiting when their load or the
 	// result ended.
 	Unfinished uint64
+	// Untimed counts completed operations whose latencies are not known, or only as those of a longer time.
+	Untimed uint64
 
 	waited         stat.Histogram // of unfinished operations, how long those waited that were issued, as far as it is known
 	nanos          int64          // total observation time of closed loops, over all VMs
@@ -41,6 +43,10 @@ func (t *Times) addTraffic(directions *interval.Traffics) (scheduled bool) {
 		traffic := &directions[d]
 		t.Unfinished += traffic.ErrorCount()
 		t.waited.Merge(traffic.Failed)
+		if traffic.Service == nil || traffic.Late() {
+			t.Untimed += traffic.Operations
+			continue
+		}
 		if traffic.Response == nil {
 			t.closed.Merge(traffic.Service)
 			continue
@@ -63,6 +69,7 @@ func (t *Times) addWaiting(ages *stat.Histogram) {
 // Merge adds the latencies of o.
 func (t *Times) Merge(o *Times) {
 	t.Unfinished += o.Unfinished
+	t.Untimed += o.Untimed
 	t.waited.Merge(&o.waited)
 	t.nanos += o.nanos
 	t.closed.Merge(&o.closed)

@@ -97,6 +97,7 @@ func (t *Times) Statistics(kind string) *result.Stats {
 		h = cmp.Or(t.Response(), h)
 	}
 	s := OperationStats(h, t.Unfinished, &t.waited)
+	s.Untimed = t.Untimed
 	return &s
 }
 

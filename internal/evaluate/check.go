@@ -11,6 +11,7 @@ import (
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/stat"
+	"github.com/braggdev/bragg/internal/unit"
 )
 
 // reportMetrics computes the metrics that a scenario is judged by: for each series over the whole result. Variability is
@@ -192,6 +193,9 @@ func statistics(x scenario.Threshold, e *result.Evaluated, loops []interval.Loop
 		m := measured{value: v, atLeast: lowerBound(s, x.Statistic, e.Type, loops), hides: cmp.Or(omission(s, x), border(s, x))}
 		if x.Statistic == "cv" && (m.atLeast != "" || s.Unfinished > 0) {
 			m.atLeast, m.unknown = "", "the coefficient of variation of latencies that are not all known is not known either"
+		}
+		if e.Type == "latency" && s.Untimed > 0 {
+			m.atLeast, m.unknown = "", fmt.Sprintf("the latencies of %s operations are not known for this time", unit.FormatWhole(s.Untimed))
 		}
 		values = append(values, m)
 	}

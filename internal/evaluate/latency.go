@@ -72,6 +72,10 @@ func (ev *evaluator) latencyResult(ctx context.Context, r *shown, e *sheet, load
 	_, source := choose(r.Result)
 	e.Source = source + ", measured by its load generators"
 	if len(service) == 0 {
+		if len(ev.linesOf(r, e, analysis.IOPS)) > 0 {
+			e.Missing = "The load generators of this result do not report latencies over time."
+			return
+		}
 		ev.deviceResult(ctx, r, e)
 		return
 	}

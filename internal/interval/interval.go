@@ -161,6 +161,9 @@ func (iv *Interval) NeverIssued() uint64 {
 	return iv.NotIssued
 }
 
+// Late reports whether Service has operations of earlier intervals too: some programs print latencies only when a load ends.
+func (t *Traffic) Late() bool { return t.Service != nil && t.Service.Count() > t.Operations }
+
 // ErrorCount returns the number of failed operations.
 func (t *Traffic) ErrorCount() uint64 {
 	if len(t.Errors) == 0 { // as it should be: starting to range over a map takes a while

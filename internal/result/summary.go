@@ -208,6 +208,8 @@ type Distribution struct {
 	// Unfinished counts, for latency, operations that never completed: they failed, were dropped, or were still waiting when
 	// their load ended. They count as longer than all others.
 	Unfinished uint64 `json:"unfinished"`
+	// Untimed counts, for latency, completed operations whose latencies are not known for this time.
+	Untimed uint64 `json:"untimed,omitempty"`
 	// AtLeast lists the statistics, by JSON name, that are lower bounds because of these: "p99". The others are exact.
 	AtLeast Bounds `json:"at_least"`
 }

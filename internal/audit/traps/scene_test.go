@@ -18,6 +18,7 @@ import (
 	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/scenario"
+	"github.com/braggdev/bragg/internal/stat"
 	"github.com/braggdev/bragg/internal/target"
 )
 
@@ -87,7 +88,8 @@ func (s *scene) prefill(name string, share float64) {
 	iv := interval.Interval{Workload: name, Group: "g", Instance: 1, Prefill: true, StartNanos: s.at, LengthNanos: second, Final: true}
 	t := &iv.Directions[interval.Write]
 	t.Bytes = uint64(share * float64(extent.Bytes(w.Prefill.Extents)))
-	t.Operations = t.Bytes >> 20
+	t.Operations, t.Service = t.Bytes>>20, &stat.Histogram{}
+	t.Service.RecordN(2e6, t.Operations)
 	for vm := range s.vms {
 		iv.VM = vmName(vm)
 		s.intervals = append(s.intervals, iv)

@@ -66,7 +66,7 @@ var tests = []*test{
 	{name: "threads", options: []option{{name: "yields", flag: "thread-yields", most: 1_000_000}, {name: "locks", flag: "thread-locks", most: 10_000}}},
 	{name: "fileio", read: readFiles, gauged: []interval.Gauge{{Name: "reads", Unit: "MiB/s"}, {Name: "writes", Unit: "MiB/s"}, {Name: "fsyncs", Unit: "1/s"}},
 		options: []option{
-			{name: "io_mode", flag: "file-io-mode", words: []string{"sync", "async", "mmap"}},
+			{name: "io_mode", flag: "file-io-mode", words: []string{"sync", "mmap"}},
 			{name: "fsync_mode", flag: "file-fsync-mode", words: []string{"fsync", "fdatasync"}},
 			{name: "fsync_all", flag: "file-fsync-all", words: onOff}, {name: "fsync_end", flag: "file-fsync-end", words: onOff}}},
 }

@@ -70,6 +70,9 @@ func (c *config) planFiles(w *load.Workload, p *load.Plan) error {
 	} else if fileModes[f.mode].writes {
 		p.BytesWritten = -1
 	}
+	if f.flushes && !w.Prefill {
+		p.Notes = append(p.Notes, fmt.Sprintf("after the number of requests in fsync_every, sysbench flushes every file: %d fsyncs, which count as operations", f.count))
+	}
 	if !f.direct {
 		p.Notes = append(p.Notes, "direct: off: reads and writes go through the page cache of the VM")
 	}

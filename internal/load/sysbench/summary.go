@@ -28,7 +28,7 @@ var (
 	eventsPattern     = regexp.MustCompile(`(?m)^ +total number of events: +(\d{1,18})$`)
 	timePattern       = regexp.MustCompile(`(?m)^ +total time: +` + number + `s$`)
 	maximumPattern    = regexp.MustCompile(`(?m)^ +max: +` + number + `$`)
-	sumPattern        = regexp.MustCompile(`(?m)^ +sum: +` + number + `$`)
+	sumPattern        = regexp.MustCompile(`(?m)^ +sum: +(\d{1,15}\.\d{1,9})$`)
 	percentilePattern = regexp.MustCompile(`(?m)^ +\d+th percentile: +` + number + `$`)
 	readPattern       = regexp.MustCompile(`(?m)^ +read, MiB/s: +` + number + `$`)
 	writtenPattern    = regexp.MustCompile(`(?m)^ +written, MiB/s: +` + number + `$`)
@@ -112,6 +112,9 @@ func parseHistogram(text string, longest, sum float64) (*stat.Histogram, error) 
 		h.RecordN(uint64(math.Round(min(millis, longest+halfDigit)*1e6)), n)
 	}
 	if shortest > 0 {
+		if sum <= 0 {
+			return nil, errors.New("sysbench's summary has no sum of latencies")
+		}
 		mean := (sum*1e6 - h.Sum()) / float64(shortest)
 		h.RecordN(uint64(math.Round(min(max(mean, 1), firstBucket*1e6))), shortest)
 	}

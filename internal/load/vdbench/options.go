@@ -42,6 +42,8 @@ func parse(w *load.Workload) (*config, error) {
 	for _, name := range slices.Sorted(maps.Keys(w.Options)) {
 		variable, is := strings.CutPrefix(name, parmfile.VariablePrefix)
 		switch {
+		case is && strings.ContainsAny(w.Options[name], "\r\n\x00"):
+			return bad(name+": a value is one line", "")
 		case is:
 			variables[variable] = w.Options[name]
 		case !slices.Contains(optionNames, name):

@@ -42,6 +42,9 @@ func (b *builder) place(s *stream, wd, sd *parmfile.Definition) int64 {
 	if s.random > 0 && s.align > 0 {
 		step = s.align
 	}
+	if len(s.sizes) > 1 && s.random > 0 && s.random < 100 {
+		b.no(wd.Word("seekpct"), "several transfer sizes with seekpct=%d: where a sequence continues is not documented", s.random)
+	}
 	first, last := int64(0), length
 	for _, d := range []*parmfile.Definition{sd, wd} {
 		if p, has := d.Get("range"); has {
@@ -49,7 +52,7 @@ func (b *builder) place(s *stream, wd, sd *parmfile.Definition) int64 {
 		}
 	}
 	s.place.start = (first + step - 1) / step * step
-	b.skipFirst(s, wd, step, largest)
+	skipFirst(s, step, largest)
 	if s.place.length = last - s.place.start; length > 0 && s.place.length < 2*largest {
 		b.no(sd.Name, "sd=%s leaves %s for blocks of %s", sd.Name.Text, unit.FormatBytes(max(0, s.place.length)), unit.FormatBytes(largest))
 	}
@@ -63,7 +66,7 @@ func (b *builder) place(s *stream, wd, sd *parmfile.Definition) int64 {
 }
 
 // skipFirst leaves out the first block of a device.
-func (b *builder) skipFirst(s *stream, wd *parmfile.Definition, step, largest int64) {
+func skipFirst(s *stream, step, largest int64) {
 	if s.place.start > 0 || !strings.HasPrefix(s.device, "/dev/") {
 		return
 	}
@@ -77,8 +80,6 @@ func (b *builder) skipFirst(s *stream, wd *parmfile.Definition, step, largest in
 		s.place.start = largest
 	case s.random == 100:
 		s.place.notFirst = true
-	default:
-		b.no(wd.Word("seekpct"), "several transfer sizes with seekpct=%d on a device: where a sequence begins is not documented", s.random)
 	}
 }
 

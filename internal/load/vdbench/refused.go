@@ -62,7 +62,7 @@ func (b *builder) refuseGeneral() {
 		b.no(rg.Name, "the native engine does not read Swat traces")
 	}
 	for _, fsd := range b.Of(parmfile.FileSystem) {
-		b.no(fsd.Name, "the native engine does not run file systems: fsd, fwd and their directory trees need vdbench itself")
+		b.no(fsd.Name, "the native engine does not run file systems: fsd, fwd and their directory trees")
 		return
 	}
 	if text := b.General.Text("loop", "1"); text != "1" {
@@ -81,7 +81,7 @@ func (b *builder) refuseGeneral() {
 func (b *builder) refuseRun(rd *parmfile.Definition) (done bool) {
 	b.refuseKeys(rd)
 	if p, has := rd.Get("fwd"); has {
-		b.no(p.Key, "the native engine does not run file systems: fsd, fwd and their directory trees need vdbench itself")
+		b.no(p.Key, "the native engine does not run file systems: fsd, fwd and their directory trees")
 		return true
 	}
 	if _, has := rd.Get("iorate"); !has {

@@ -80,7 +80,11 @@ func (b *builder) runs() (all []run) {
 			}
 		}
 	}
-	for n := int(b.General.Number("loop", 1)); n > 1 && len(all) > 0 && len(all) <= runsMax/n; n = 1 {
+	if n := int(b.General.Number("loop", 1)); n > 1 && len(all) > 0 {
+		if len(all) > runsMax/n {
+			b.no(b.General.Word("loop"), "loop=%d makes more than %d runs", n, runsMax)
+			return nil
+		}
 		all = slices.Repeat(all, n)
 	}
 	return all

@@ -218,6 +218,9 @@ func (r *run) jobs(w load.Workload, runtime, warmup time.Duration) ([]fiojob.Job
 		return nil, issues, err
 	}
 	jobs := file.Jobs()
+	if len(jobs) != len(r.streams) {
+		return nil, issues, fmt.Errorf("run %s: %d jobs of %d streams", r.name, len(jobs), len(r.streams))
+	}
 	for i := range jobs {
 		s := &r.streams[i]
 		if r.rate > 0 {

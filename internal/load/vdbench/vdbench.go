@@ -1,8 +1,6 @@
-// Package vdbench is the generator that runs parameter files of vdbench: by the native engine, or by the user's own copy of vdbench,
-// which is not redistributable.
+// Package vdbench is the generator that runs parameter files of vdbench: by the native engine. vdbench itself is not run.
 //
 //	parameter file ──parmfile──▶ definitions ──▶ runs, one for each combination of a run's loops and rates ──▶ jobs of the native engine
-//	parameter file ──▶ vdbench -f -o ──flatfile.html, histogram.html──▶ Intervals
 //
 //	options.go                 what a workload asks for
 //	runs.go, refused.go        runs of a file, and what the native engine cannot do exactly

@@ -235,7 +235,9 @@ func (s *state) interval(iv *interval.Interval) {
 		second.operations += t.Operations
 		rate.operations += t.Operations
 		rate.bytes += t.Bytes
-		second.latency.Merge(t.ResponseOrService())
+		if !t.Late() {
+			second.latency.Merge(t.ResponseOrService())
+		}
 		l.latency.Merge(t.ResponseOrService())
 		l.operations += t.Operations
 		l.bytes += t.Bytes

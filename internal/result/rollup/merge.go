@@ -208,8 +208,10 @@ func (f *folded) seconds(m *memory) error {
 			m.seconds[at].Directions[0].Service = m.histogram()
 		}
 		for d := range iv.Directions {
-			if err := m.seconds[at].Directions[0].Service.Unfold(iv.Directions[d].ResponseOrService()); err != nil {
-				return err
+			if t := &iv.Directions[d]; !t.Late() {
+				if err := m.seconds[at].Directions[0].Service.Unfold(t.ResponseOrService()); err != nil {
+					return err
+				}
 			}
 		}
 	}

@@ -132,7 +132,9 @@ func (t *Target) PowerOffVMs(ctx context.Context, tag target.Tag, vms []target.V
 }
 
 // AddressOf returns the address that the VM was given; see target.Addresser.
-func (t *Target) AddressOf(_ context.Context, vm target.VM) (string, error) { return target.FirstAddress(vm) }
+func (t *Target) AddressOf(_ context.Context, vm target.VM) (string, error) {
+	return target.FirstAddress(vm)
+}
 
 // DialAgent connects to a new agent of the VM, which lives until the connection closes or the power is cut.
 func (t *Target) DialAgent(ctx context.Context, vm target.VM) (net.Conn, error) {

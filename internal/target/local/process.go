@@ -251,7 +251,9 @@ func agentEnvironment(vcpus int) []string {
 }
 
 // AddressOf returns the address that the VM was given; see target.Addresser.
-func (t *Target) AddressOf(_ context.Context, vm target.VM) (string, error) { return target.FirstAddress(vm) }
+func (t *Target) AddressOf(_ context.Context, vm target.VM) (string, error) {
+	return target.FirstAddress(vm)
+}
 
 // DialAgent hands out the controller's end of the VM's socket pair, once per power cycle. Closing it ends the VM's process.
 func (t *Target) DialAgent(ctx context.Context, vm target.VM) (net.Conn, error) {

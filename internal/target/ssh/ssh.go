@@ -248,7 +248,9 @@ func (t *Target) SnapshotVMs(ctx context.Context, tag target.Tag, vms []target.V
 }
 
 // AddressOf returns the address that the VM was given; see target.Addresser.
-func (t *Target) AddressOf(_ context.Context, vm target.VM) (string, error) { return target.FirstAddress(vm) }
+func (t *Target) AddressOf(_ context.Context, vm target.VM) (string, error) {
+	return target.FirstAddress(vm)
+}
 
 // DialAgent connects to the agent of a VM with mutual authentication.
 func (t *Target) DialAgent(ctx context.Context, vm target.VM) (net.Conn, error) {

@@ -102,6 +102,10 @@ func (f *File) substitute(in []letter, variables map[string]string) (out []lette
 			f.fault(name, "unset-variable", fmt.Sprintf("variable %s is not set", quote(name.Text)), fmt.Sprintf("set the option %q of the workload", VariablePrefix+name.Text[1:]))
 			value = name.Text[1:]
 		}
+		if f.expanded += len(value); f.expanded > bytesMax {
+			f.fault(name, "too-long", fmt.Sprintf("the values of variables have more than %d bytes together", bytesMax), "")
+			return out
+		}
 		for k := range len(value) {
 			out = append(out, letter{value[k], in[i].line, in[i].col})
 		}

@@ -66,6 +66,7 @@ type File struct {
 	Issues      diag.List // errors and warnings
 	lines       []string
 	used        map[string]bool // variables
+	expanded    int             // bytes of their values
 }
 
 // Bounds of hostile files.
@@ -106,8 +107,14 @@ func (f *File) Of(kind Kind) (found []*Definition) {
 	return found
 }
 
+// issuesMax bounds what is said about a hostile file.
+const issuesMax = 1000
+
 // At adds what a caller has to say about a place of the file.
 func (f *File) At(w Word, severity diag.Severity, code, message, hint string) {
+	if len(f.Issues) >= issuesMax && f.Issues.HasErrors() {
+		return
+	}
 	d := diag.Diagnostic{Code: code, Severity: severity, Pos: w.Pos, Width: len(w.Text), Message: message, Hint: hint}
 	if n := w.Pos.Line; n > 0 && n <= len(f.lines) {
 		d.Source = strings.ToValidUTF8(f.lines[n-1], "\uFFFD")
