@@ -116,7 +116,7 @@ func (p *Playbook) vms(ctx context.Context, env *verb.Env, group string) (list [
 	known := map[string]*machine{}
 	for _, vm := range env.VMs.Of(group) {
 		l := target.Login{Machine: vm.Name, User: p.User, Password: p.Password}
-		name := ""
+		var name string
 		switch {
 		case logins != nil:
 			if l, err = logins.LoginVM(ctx, vm, p.User); err != nil {

@@ -109,7 +109,7 @@ func (Generator) Plan(w load.Workload) (load.Plan, error) {
 		return load.Plan{}, err
 	}
 	p := load.Plan{Engine: c.engine(), BytesWritten: -1, Program: &load.ProgramPlan{Needs: c.server.Needs()}}
-	size := int64(emptyBytes + tableBytes)
+	size := emptyBytes + tableBytes
 	data := postgres.Data{Text: fmt.Sprintf("a table that grows by %d bytes of data with each commit", c.rowBytes), Bytes: size, FullBytes: size}
 	if err := c.server.PlanData(&w, &p, data); err != nil {
 		return p, err

@@ -116,7 +116,7 @@ func TestSizesOfFiles(t *testing.T) {
 func TestSupplyOfShortTrial(t *testing.T) {
 	m := &meter{compute: 10, batch: 1, ahead: 4}
 	m.beginEpoch(1, 0)
-	now := int64(0)
+	var now int64
 	for step := range 8 {
 		m.ready(0, step, int64(20*(step+1))) // a batch every 20
 	}

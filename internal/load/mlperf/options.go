@@ -181,7 +181,7 @@ func (r *reader) only(names ...string) {
 
 func (r *reader) readCheckpointing(s *checkpointing) {
 	r.only("checkpoint", "checkpoints", "disk", "folder", "fraction", "ranks")
-	found := false
+	var found bool
 	if s.model, found = findLanguage(r.options["checkpoint"]); !found {
 		r.fault("checkpoint: %q is not %s", r.options["checkpoint"], strings.Join(languageNames(), ", "))
 	}
@@ -198,7 +198,7 @@ func (r *reader) readCheckpointing(s *checkpointing) {
 
 func (r *reader) readModel(t *training) {
 	name, given := r.options["model"]
-	found := false
+	var found bool
 	if t.model, found = findModel(name); !given || !found {
 		r.fault("model: %q is not %s", name, strings.Join(modelNames(), ", "))
 		return

@@ -9,7 +9,6 @@ import (
 type report struct {
 	rate   float64   // operations per second
 	bytes  float64   // per second
-	errors float64   // per second, of statements that were repeated
 	gauges []float64 // as test.gauges names them
 }
 
