@@ -30,7 +30,8 @@ func checkBacklog(in *rule.Input) []finding.Finding {
 			continue
 		}
 		list = append(list, in.About(l, finding.Warning, "Lower the rate: this target cannot sustain it.",
-			"%s ended with a backlog of %s operations (%.3g s of work at its rate).", in.Name(l), unit.FormatWhole(waiting), float64(waiting)/rate))
+			"%s ended with a backlog of %s operations (%s of work at its rate).", in.Name(l), unit.FormatWhole(waiting),
+			rule.Span(int64(1e9*float64(waiting)/rate))))
 	}
 	return list
 }

@@ -5,6 +5,7 @@ import (
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/unit"
 )
 
 // Below 90 % the queue depth is not the one of the job file; below half of it, the number describes another experiment.
@@ -37,8 +38,8 @@ func checkDepthNotReached(in *rule.Input) []finding.Finding {
 		}
 		f := in.About(l.LoadSummary, finding.Info,
 			"Give the generator more CPUs or jobs, set direct=1 for libaio, or request the depth that it reaches.",
-			"%s had at most %.2g of %g operations in flight: its numbers are not those of queue depth %g.", in.Name(l.LoadSummary), reached,
-			depth, depth)
+			"%s had at most %s of %.0f operations in flight: its numbers are not those of queue depth %.0f.", in.Name(l.LoadSummary),
+			unit.FormatCount(reached), depth, depth)
 		if reached < depthHalf*depth {
 			f.Severity = finding.Warning
 		}

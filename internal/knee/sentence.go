@@ -29,7 +29,11 @@ func (a *Answer) Sentence(threshold string) string {
 		return threshold + ": not known, because no run completed."
 	}
 	if a.Undecided > 0 {
-		text += fmt.Sprintf(" %s did not decide and count as missed.", textio.Plural(a.Undecided, "run"))
+		count := "count"
+		if a.Undecided == 1 {
+			count = "counts"
+		}
+		text += fmt.Sprintf(" %s did not decide and %s as missed.", textio.Plural(a.Undecided, "run"), count)
 	}
 	if a.Invalid > 0 {
 		text += fmt.Sprintf(" %s that missed it measured with an INVALID result: the limit may be that of the load generator.", textio.Plural(a.Invalid, "run"))
