@@ -3,7 +3,7 @@ package scenarios
 
 import "embed"
 
-// FS holds every shipped scenario as NAME/test.yml with its job files.
+// FS holds every shipped scenario as NAME/test.yml with its job and parameter files.
 //
-//go:embed */test.yml */*.fio
+//go:embed */test.yml */*.fio */*.parm
 var FS embed.FS

@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fio/fiojob"
+	loads "github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/vdbench"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/scenarios"
 )
@@ -74,6 +77,33 @@ func TestShippedJobFilesAreClear(t *testing.T) {
 		found = append(found, file.Unsupported()...)
 		for _, d := range found {
 			t.Errorf("%s: %s: %s", d.Pos, d.Severity, d.Message)
+		}
+	}
+}
+
+// The parameter files of vdbench are run by the native engine, whatever options of their scenario are chosen.
+func TestShippedParameterFilesAreClear(t *testing.T) {
+	const points = 7
+	for _, set := range []map[string]string{nil, {"read_percent": "0"}, {"read_percent": "100", "block_size": "64k", "threads": "1"}} {
+		sc := load(t, "vdbench_curve", scenario.Options{Set: set})
+		w := sc.Workloads[0]
+		text, err := fs.ReadFile(scenarios.FS, "vdbench_curve/"+w.ConfigFile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err := vdbench.Generator{}.Plan(loads.Workload{
+			Name: w.Name, ConfigName: w.ConfigFile, Config: string(text), Options: w.Options,
+			Devices: []loads.Device{{Name: "/dev/sdb", Path: filepath.Join(t.TempDir(), "sdb"), SizeBytes: 1 << 30}},
+		})
+		if err != nil {
+			_ = diag.Render(os.Stderr, problems(err))
+			t.Fatalf("%v: %v", set, err)
+		}
+		for _, d := range plan.Issues {
+			t.Errorf("%v: %s: %s: %s", set, d.Pos, d.Severity, d.Message)
+		}
+		if len(plan.Jobs) != 1+points {
+			t.Errorf("%v: %d runs, not the maximum and %d points", set, len(plan.Jobs), points)
 		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/braggdev/bragg/internal/load/pgbench"
 	"github.com/braggdev/bragg/internal/load/stream"
 	"github.com/braggdev/bragg/internal/load/sysbench"
+	"github.com/braggdev/bragg/internal/load/vdbench"
 	"github.com/braggdev/bragg/internal/load/vioperf"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/step"
@@ -28,7 +29,7 @@ import (
 var catalog = verb.Catalog{Steps: step.All(), Generators: load.Kinds{{Name: "native", Generator: planner{}, JobFiles: true}, {Name: "fio", Generator: planner{}, JobFiles: true},
 	{Name: pgbench.Name, Generator: pgbench.Generator{}}, {Name: stream.Name, Generator: stream.Generator{}},
 	{Name: iperf3.Name, Generator: iperf3.Generator{}, Remote: true}, {Name: commitlatency.Name, Generator: commitlatency.Generator{}},
-	{Name: vioperf.Name, Generator: vioperf.Generator{}},
+	{Name: vioperf.Name, Generator: vioperf.Generator{}}, {Name: vdbench.Name, Generator: vdbench.Generator{}},
 	{Name: sysbench.Name, Generator: sysbench.Generator{}}, {Name: mlperf.Name, Generator: mlperf.Generator{}}}, CheckQuery: checkQuery}
 
 // checkQuery replaces the parser of the metric store.
