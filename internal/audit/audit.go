@@ -74,6 +74,8 @@ func Rules() []rule.Rule {
 		data.PrefillIncomplete,
 		data.MemoryDisk,
 		data.SmallDataSet,
+		data.ScaleBelowClients,
+		data.HugePagesRefused,
 		data.FitsInHostMemory,
 		machine.GeneratorOnTarget,
 		machine.Busy,

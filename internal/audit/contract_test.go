@@ -465,6 +465,14 @@ var contracts = map[string]contract{
 		fires: engine(noting(interval.NoteSmallData, "the data set has 1 GiB")), severity: finding.Warning, claim: "w: the data set has 1 GiB.",
 		silent: engine(noting("mount", "nfs4 nas:/train (rw,nconnect=16)")),
 	},
+	"scale-below-clients": {
+		fires: engine(noting(interval.NoteContended, "32 clients update 10 rows")), severity: finding.Warning, claim: "w: 32 clients update 10 rows.",
+		silent: engine(noting("mount", "nfs4 nas:/train (rw,nconnect=16)")),
+	},
+	"huge-pages-refused": {
+		fires: engine(noting(interval.NoteSmallPages, "huge_pages=try, and none")), severity: finding.Warning, claim: "w: huge_pages=try, and none.",
+		silent: engine(noting(interval.NoteResolution, "huge pages are another's")),
+	},
 	"fits-in-host-memory": {
 		fires: onNode("kvm", 8<<30+1), severity: finding.Info, claim: "w uses 8 GiB per node, which fit into its 8 GiB of memory",
 		silent: onNode("kvm", 8<<30),

@@ -12,18 +12,9 @@ var SmallDataSet = rule.Rule{
 	Doc: "A benchmark that reads through the page cache states how large its data set must be for reads to reach the storage: MLPerf " +
 		"Storage five times the memory of all hosts, and 500 steps per epoch. The generator compares the data set with the memory of its " +
 		"machine. With less, memory serves a part of the reads from the second epoch on, and utilization is too high.",
-	Example:  `Train: the data set has 20 GiB, and the rule of MLPerf Storage is at least 120 GiB (5 times the 24 GiB of memory of this machine): memory may serve its reads.`,
-	Check:    checkSmallDataSet,
+	Example: `Train: the data set has 20 GiB, and the rule of MLPerf Storage is at least 120 GiB (5 times the 24 GiB of memory of this machine): memory may serve its reads.`,
+	Check: func(in *rule.Input) []finding.Finding {
+		return noted(in, interval.NoteSmallData, "Use a larger data set, such as that of the option host_memory, or VMs with less memory.")
+	},
 	Flatters: true,
-}
-
-func checkSmallDataSet(in *rule.Input) []finding.Finding {
-	var list []finding.Finding
-	for _, l := range rule.Measured(in) {
-		if found := l.Noted(interval.NoteSmallData); len(found) > 0 {
-			list = append(list, in.About(l, finding.Warning, "Use a larger data set, such as that of the option host_memory, or VMs with less memory.",
-				"%s: %s.", in.Name(l), found[0]))
-		}
-	}
-	return list
 }

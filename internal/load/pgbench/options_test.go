@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/pgbench"
 )
@@ -53,7 +54,7 @@ func TestPlan(t *testing.T) {
 			t.Errorf("plan lacks %q:\n%s", want, text)
 		}
 	}
-	if len(p.Engine.Notes) != 1 || p.Engine.Notes[0].Code != "scale-below-clients" {
+	if len(p.Engine.Notes) != 1 || p.Engine.Notes[0].Code != interval.NoteContended {
 		t.Errorf("notes of the engine: %+v", p.Engine.Notes)
 	}
 	if len(p.Extents) != 2 || p.Extents[1].Length != 4<<30 || p.Jobs[0].RateIOPS != 100 || p.Engine.Loop != "open" {

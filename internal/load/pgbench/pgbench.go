@@ -68,7 +68,7 @@ func (c *config) engine() interval.Engine {
 		e.Gauges = postgres.Gauges
 	}
 	if c.contended() {
-		e.Notes = append(e.Notes, interval.EngineNote{Code: "scale-below-clients",
+		e.Notes = append(e.Notes, interval.EngineNote{Code: interval.NoteContended,
 			Text: fmt.Sprintf("%d clients update %d rows of pgbench_branches and wait for each other's locks", c.clients, c.scale)})
 	}
 	return e

@@ -202,7 +202,7 @@ func TestHugePages(t *testing.T) {
 	}
 	defer in.Close()
 	free, err := os.ReadFile("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages")
-	notes := in.(load.Describer).Engine().Noted("huge-pages")
+	notes := in.(load.Describer).Engine().Noted(interval.NoteSmallPages)
 	if none := err != nil || strings.TrimSpace(string(free)) == "0"; none && len(notes) != 1 {
 		t.Errorf("without huge pages: %v", notes)
 	}

@@ -244,7 +244,7 @@ func (s *Server) Close() error {
 func (s *Server) Describe(e *interval.Engine) {
 	e.Backends = []string{"PostgreSQL " + s.Version}
 	if s.smallPages {
-		e.Notes = append(e.Notes, interval.EngineNote{Code: "huge-pages", Text: "huge_pages=try, and the system had none to give"})
+		e.Notes = append(e.Notes, interval.EngineNote{Code: interval.NoteSmallPages, Text: "huge_pages=try, and the system had none to give"})
 	}
 }
 
