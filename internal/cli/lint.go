@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -22,12 +23,13 @@ func newLint(p *console.Process) *cobra.Command {
 	var c choice
 	var asJSON, rules bool
 	cmd := &cobra.Command{
-		Use:   "lint SCENARIO...",
-		Short: "Check scenarios for errors and likely mistakes",
+		Use:   "lint SCENARIO|FILE...",
+		Short: "Check scenarios and vdbench parameter files for errors and likely mistakes",
 		Long: "Lint checks scenarios and their job files for errors that a plan refuses, for mistakes that distort results,\n" +
 			"and for other notable facts. It needs no target and runs nothing. The exit code is 65 if a scenario has errors\n" +
-			"and 0 if it has only warnings. docs/guides/lint.md describes the rules.\n\n" + scenarioHelp,
-		Example: "  bragg lint ./my_scenario\n  bragg lint four_corners vdi --json\n  bragg lint --rules\n  bragg lint --rules read-without-data",
+			"and 0 if it has only warnings. docs/guides/lint.md describes the rules.\n\n" +
+			"FILE is the path of a parameter file of vdbench: what is wrong in it and what the native engine does not run, by line.\n\n" + scenarioHelp,
+		Example: "  bragg lint ./my_scenario\n  bragg lint four_corners vdi --json\n  bragg lint ./mix.parm --set disk=/dev/sdb\n  bragg lint --rules\n  bragg lint --rules read-without-data",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if rules {
 				return nil
@@ -40,7 +42,11 @@ func newLint(p *console.Process) *cobra.Command {
 			}
 			var all []linted
 			for _, word := range args {
-				one, err := lintOne(p, cmd, word, &c)
+				check := lintOne
+				if isParameterFile(p, word) {
+					check = lintParameters
+				}
+				one, err := check(cmd.Context(), p, word, &c)
 				if err != nil {
 					return err
 				}
@@ -62,19 +68,21 @@ func newLint(p *console.Process) *cobra.Command {
 	return cmd
 }
 
-// linted is the result of lint for one scenario.
+// linted is the result of lint for one scenario or parameter file.
 type linted struct {
-	Scenario string            `json:"scenario"`
+	Scenario string            `json:"scenario"`         // or the path of the file
 	Errors   diag.List         `json:"errors,omitempty"` // why it cannot be read
 	Findings []finding.Finding `json:"findings"`
+	Runs     []string          `json:"runs,omitempty"` // of a parameter file
 
 	document *scenario.Scenario
+	file     bool // a parameter file
 }
 
 // lintOne checks one scenario. A scenario that cannot be read is also a result, so that the others are still checked.
-func lintOne(p *console.Process, cmd *cobra.Command, word string, c *choice) (linted, error) {
+func lintOne(ctx context.Context, p *console.Process, word string, c *choice) (linted, error) {
 	one := linted{Scenario: word, Findings: []finding.Finding{}}
-	sc, err := loadScenario(cmd.Context(), p, word, c)
+	sc, err := loadScenario(ctx, p, word, c)
 	var list *diag.ListError
 	if errors.As(err, &list) {
 		one.Errors = list.List
@@ -122,10 +130,29 @@ func printLinted(p *console.Process, all []linted) error {
 		summary = fmt.Sprintf("%s, %s, %s", textio.Plural(counts[diag.SeverityError], "error"),
 			textio.Plural(counts[diag.SeverityWarning], "warning"), textio.Plural(counts[diag.SeverityNote], "note"))
 	}
-	if _, err := fmt.Fprintf(p.Stdout, "%s: %s\n", textio.Plural(len(all), "scenario"), summary); err != nil {
+	if _, err := fmt.Fprintf(p.Stdout, "%s: %s\n", lintedCount(all), summary); err != nil {
 		return err
 	}
 	return console.ExitWith(lintedCode(all))
+}
+
+// lintedCount says what was checked.
+func lintedCount(all []linted) string {
+	runs, files := 0, 0
+	for _, one := range all {
+		if one.file {
+			runs, files = runs+len(one.Runs), files+1
+		}
+	}
+	scenarios := textio.Plural(len(all)-files, "scenario")
+	if files == 0 {
+		return scenarios
+	}
+	text := fmt.Sprintf("%s with %s", textio.Plural(files, "parameter file"), textio.Plural(runs, "run"))
+	if files < len(all) {
+		text = scenarios + ", " + text
+	}
+	return text
 }
 
 // ruleLine is a rule as `lint --rules --json` prints it.

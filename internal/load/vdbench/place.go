@@ -104,6 +104,9 @@ func (b *builder) ranged(p parmfile.Parameter, length int64) (first, last int64)
 
 // deviceBytes finds the device of the VM that a lun names.
 func (b *builder) deviceBytes(s *stream, sd *parmfile.Definition) int64 {
+	if b.anyDisk {
+		return checkedBytes
+	}
 	var names []string
 	for _, d := range b.workload.Devices {
 		if d.Name == s.device {

@@ -49,14 +49,19 @@ type stream struct {
 	repeat  int     // percent that deduplication removes
 }
 
-// runsMax bounds the runs of a file.
-const runsMax = 1000
+// Bounds of a file: its runs, and the workloads on storage definitions of all runs together.
+const (
+	runsMax    = 1000
+	streamsMax = 100_000
+)
 
 // builder makes runs of a file.
 type builder struct {
 	*parmfile.File
 	workload *load.Workload
 	rates    float64 // all rates are multiplied by it
+	anyDisk  bool    // every lun is a disk
+	made     int     // streams
 }
 
 // no refuses what the native engine cannot do exactly.
@@ -68,7 +73,7 @@ func (b *builder) no(w parmfile.Word, format string, args ...any) {
 func (b *builder) runs() (all []run) {
 	b.refuseGeneral()
 	for _, rd := range b.Of(parmfile.Run) {
-		if before := len(b.Issues); b.refuseRun(rd) || len(b.Issues) > before && b.Issues.HasErrors() {
+		if b.refuseRun(rd) {
 			continue
 		}
 		loops := loopsOf(rd)
@@ -76,6 +81,10 @@ func (b *builder) runs() (all []run) {
 			all = append(all, b.rated(rd, values)...)
 			if len(all) > runsMax {
 				b.no(rd.Name, "more than %d runs", runsMax)
+				return nil
+			}
+			if b.made > streamsMax {
+				b.no(rd.Name, "more than %d workloads on storage definitions in all runs", streamsMax)
 				return nil
 			}
 		}
@@ -185,6 +194,9 @@ func (b *builder) base(rd *parmfile.Definition, loops map[string]string) run {
 	for i, wd := range chosen {
 		storage := b.storage(rd, wd)
 		for _, sd := range storage {
+			if b.made++; b.made > streamsMax {
+				return r
+			}
 			lun := sd.Word("lun")
 			if other, again := taken[lun.Text]; again {
 				b.no(wd.Name, "wd=%s and wd=%s of rd=%s use %s: vdbench lets them share its threads, and the native engine has no threads that two workloads share",
