@@ -206,7 +206,7 @@ func Scaling(list []*Staircase, t *analysis.Timeline, p *plan.Plan, engines map[
 	}
 	if best != nil {
 		w, _ := p.Workload(best.Workloads[0])
-		best.Worker = "one VM that runs " + w.ConfigFile
+		best.Worker = "one VM that runs " + cmp.Or(w.ConfigFile, w.Generator)
 		best.Unit = engines[best.Workloads[0]].RateUnit()
 		fitScaling(best)
 	}
