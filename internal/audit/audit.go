@@ -74,6 +74,7 @@ func Rules() []rule.Rule {
 		data.PrefillIncomplete,
 		data.MemoryDisk,
 		data.SmallDataSet,
+		data.MemoryInCaches,
 		data.ScaleBelowClients,
 		data.HugePagesRefused,
 		data.FitsInHostMemory,

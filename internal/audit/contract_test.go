@@ -465,6 +465,10 @@ var contracts = map[string]contract{
 		fires: engine(noting(interval.NoteSmallData, "the data set has 1 GiB")), severity: finding.Warning, claim: "w: the data set has 1 GiB.",
 		silent: engine(noting("mount", "nfs4 nas:/train (rw,nconnect=16)")),
 	},
+	"memory-in-caches": {
+		fires: engine(noting(interval.NoteInCaches, "arrays of 1 MiB")), severity: finding.Warning, claim: "w: arrays of 1 MiB.",
+		silent: engine(noting("stream-like", "a pass takes fewer than 20 ticks of the clock")),
+	},
 	"scale-below-clients": {
 		fires: engine(noting(interval.NoteContended, "32 clients update 10 rows")), severity: finding.Warning, claim: "w: 32 clients update 10 rows.",
 		silent: engine(noting("mount", "nfs4 nas:/train (rw,nconnect=16)")),

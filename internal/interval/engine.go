@@ -93,6 +93,7 @@ const (
 
 	NoteSmallData NoteCode = "small-data" // a data set below the rule of its benchmark, so that memory may serve reads
 
+	NoteInCaches   NoteCode = "caches-larger"       // a benchmark of memory whose data may fit into caches
 	NoteContended  NoteCode = "scale-below-clients" // clients of a database update fewer rows than they are
 	NoteSmallPages NoteCode = "huge-pages"          // a server asked for huge pages and did not get them
 

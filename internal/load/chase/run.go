@@ -87,7 +87,7 @@ func (in *instance) Engine() interval.Engine {
 	if cache := memory.LastLevel(in.caches); cache == 0 {
 		note("caches-unknown", "the VM does not show its caches: the largest working set may fit into one")
 	} else if last < memoryTimes*cache {
-		note("caches-larger", "the largest working set of %s is less than %d times the last-level cache of %s: it may not show memory",
+		note(interval.NoteInCaches, "the largest working set of %s is less than %d times the last-level cache of %s: it may not show memory",
 			unit.FormatBytes(last), memoryTimes, unit.FormatBytes(cache))
 	}
 	if huge := in.huge(); in.config.hugePages && huge < last/2 {

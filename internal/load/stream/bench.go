@@ -150,11 +150,19 @@ func (b *bench) broken() (list []string) {
 	case b.place.cache == 0:
 		list = append(list, "the size of the last-level cache is not known")
 	}
-	if size := int64(len(b.a)) * 8; size < cacheTimes*b.place.cache {
-		list = append(list, fmt.Sprintf("arrays of %s are less than %d times the last-level cache of %s",
-			unit.FormatBytes(size), cacheTimes, unit.FormatBytes(b.place.cache)))
+	if text := b.cached(); text != "" {
+		list = append(list, text)
 	}
 	return list
+}
+
+// cached says that caches may hold the arrays, "" if they do not.
+func (b *bench) cached() string {
+	size := int64(len(b.a)) * 8
+	if size >= cacheTimes*b.place.cache {
+		return ""
+	}
+	return fmt.Sprintf("arrays of %s are less than %d times the last-level cache of %s", unit.FormatBytes(size), cacheTimes, unit.FormatBytes(b.place.cache))
 }
 
 // close ends the threads and gives the memory back.

@@ -37,9 +37,13 @@ const ticksLeast = 20
 func (in *instance) Engine() interval.Engine {
 	e := engine()
 	e.Backends = []string{"STREAM"}
-	if broken := in.broken(); len(broken) > 0 {
+	for _, text := range in.broken() {
 		e.Backends = []string{"STREAM-like"}
-		e.Notes = append(e.Notes, interval.EngineNote{Code: "stream-like", Text: strings.Join(broken, "; ")})
+		code := interval.NoteCode("stream-like")
+		if text == in.bench.cached() {
+			code = interval.NoteInCaches
+		}
+		e.Notes = append(e.Notes, interval.EngineNote{Code: code, Text: text})
 	}
 	return e
 }

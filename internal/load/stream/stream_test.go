@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/loadtest"
 	"github.com/braggdev/bragg/internal/load/program"
@@ -56,6 +57,8 @@ func TestOneRound(t *testing.T) {
 	}
 	if e := in.(load.Describer).Engine(); e.Backends[0] != "STREAM-like" || len(e.Notes) != 1 {
 		t.Errorf("engine %s", e)
+	} else if small := strings.Contains(text, "less than 4 times"); small != (e.Notes[0].Code == interval.NoteInCaches) {
+		t.Errorf("arrays below the caches (%t) have the note %q", small, e.Notes[0].Code)
 	}
 }
 
