@@ -1,10 +1,12 @@
-// Package hammerdb reads what HammerDB prints: the output of its command line and the file of its time profile. It does not run
-// HammerDB, and it is not a generator yet.
+// Package hammerdb has the scripts and commands by which HammerDB, installed by the user, tests PostgreSQL with TPROC-C, and reads what it
+// prints. It is not a generator yet: only its soak test runs HammerDB.
 //
-//	output of hammerdbcli ──ParseOutput──▶ Output: result, transaction counter, users that failed ──Err──▶ whether it succeeded
+//	Test ──Script──▶ Tcl of one action: build, check, run, delete
+//	Access ──Command──▶ hammerdbcli with the server and the passwords in its environment
+//	its output ──ParseOutput──▶ Output: result, transaction counter, failures ──Err──▶ whether it succeeded
 //	hdbxtprofile.log ──ParseProfile──▶ Profiles of single users, by procedure
 //
-// HammerDB exits with 0 after a build that failed, so that its output alone decides.
+// HammerDB exits with 0 after a build that failed, and after a test in which no transaction succeeded, so that its output alone decides.
 package hammerdb
 
 import (
@@ -22,7 +24,9 @@ type Output struct {
 	Succeeded int      // users that ended with success
 	Failed    int      // users that ended with a failure
 	Errors    []string // of users, at most errorsMax
-	Complete  bool     // all users ended
+	// FailedCalls are transactions that failed. HammerDB only prints a line for each, and its time profile counts them as others.
+	FailedCalls int
+	Complete    bool // all users ended
 }
 
 // Result is that of a timed TPROC-C test.
@@ -43,6 +47,7 @@ var (
 	resultPattern = regexp.MustCompile(`^Vuser \d+:TEST RESULT : System achieved (\d{1,15}) NOPM from (\d{1,15}) (.{1,40}) TPM$`)
 	countPattern  = regexp.MustCompile(`^(\d{1,15}) (.{1,40}) tpm$`)
 	endPattern    = regexp.MustCompile(`^Vuser \d+:FINISHED (SUCCESS|FAILED)$`)
+	callPattern   = regexp.MustCompile(`^Vuser \d+:.{1,40} Procedure Error\b`)
 	errorPattern  = regexp.MustCompile(`^Error in Virtual User \d+: (.*)$`)
 )
 
@@ -68,6 +73,8 @@ func ParseOutput(text string) (o Output, err error) {
 			o.Succeeded++
 		} else if m != nil {
 			o.Failed++
+		} else if callPattern.MatchString(line) {
+			o.FailedCalls++
 		} else if m := errorPattern.FindStringSubmatch(line); m != nil && len(o.Errors) < errorsMax {
 			o.Errors = append(o.Errors, m[1])
 		} else if line == completeLine {
@@ -83,7 +90,7 @@ func number(digits string) uint64 {
 	return n
 }
 
-// Err is why a call failed, nil if all of its users ended with success.
+// Err is why a call failed, nil if all of its users ended with success and a test had new orders.
 func (o *Output) Err() error {
 	switch {
 	case o.Failed > 0 || len(o.Errors) > 0:
@@ -92,6 +99,8 @@ func (o *Output) Err() error {
 		return errors.New("HammerDB: its output ends before all users did")
 	case o.Succeeded == 0:
 		return errors.New("HammerDB: no user ended with success")
+	case o.Result != nil && o.Result.NOPM == 0:
+		return fmt.Errorf("HammerDB: no new order in the whole test, and %d transactions failed", o.FailedCalls)
 	}
 	return nil
 }

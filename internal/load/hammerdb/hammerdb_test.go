@@ -27,6 +27,8 @@ var results = map[string]struct {
 	counts []uint64
 }{
 	"4.12-postgresql.txt": {hammerdb.Result{NOPM: 6376, TPM: 14701, Database: "PostgreSQL"}, 2, nil},
+	"4.11-run.txt":        {hammerdb.Result{NOPM: 16689, TPM: 38074, Database: "PostgreSQL"}, 2, nil},
+	"4.12-run.txt":        {hammerdb.Result{NOPM: 18669, TPM: 43018, Database: "PostgreSQL"}, 2, nil},
 	"4.12-mysql.txt":      {hammerdb.Result{NOPM: 4673, TPM: 11132, Database: "MySQL"}, 3, []uint64{0, 9780, 9948, 21048, 11934, 9090, 5136}},
 }
 
@@ -57,19 +59,36 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// HammerDB exited with 0 after both of these builds, for which no server answered.
-func TestFailedBuild(t *testing.T) {
-	for _, name := range []string{"4.11-unreachable.txt", "4.12-unreachable.txt"} {
-		text := read(t, name)
-		for end := range len(text) + 1 {
-			o, err := hammerdb.ParseOutput(text[:end])
-			if err != nil || o.Err() == nil || o.Result != nil {
-				t.Fatalf("%s cut after %d bytes: %+v, %v", name, end, o, err)
+// Recorded calls that HammerDB ended with 0, by what failed; "" for those that did not. all-failed has the beginning and the end of a test
+// whose transactions all failed.
+var calls = map[string]string{
+	"unreachable.txt": "Connection to database failed", "unbuilt.txt": "schema is empty", "built-before.txt": "exists but is not empty",
+	"build.txt": "", "check.txt": "", "delete.txt": "", "all-failed.txt": "no new order in the whole test",
+}
+
+// Output that was cut anywhere is a failure, or has all that the whole output has.
+func TestCalls(t *testing.T) {
+	for name, want := range calls {
+		for _, version := range []string{"4.11", "4.12"} {
+			file := version + "-" + name
+			if name == "all-failed.txt" {
+				file = "4.11-" + name
+			}
+			text := read(t, file)
+			whole, err := hammerdb.ParseOutput(text)
+			if err != nil || !whole.Complete || (whole.Err() == nil) != (want == "") || want != "" && !strings.Contains(whole.Err().Error(), want) {
+				t.Errorf("%s: %+v, %v, %v, want %q", file, whole, err, whole.Err(), want)
+			}
+			for end := range text {
+				cut, err := hammerdb.ParseOutput(text[:end])
+				if err != nil || cut.Err() == nil && !reflect.DeepEqual(cut, whole) {
+					t.Fatalf("%s cut after %d bytes: %+v, %v", file, end, cut, err)
+				}
 			}
 		}
-		if o, _ := hammerdb.ParseOutput(text); o.Failed != 1 || !o.Complete || !strings.Contains(o.Err().Error(), "Connection to database failed") {
-			t.Errorf("%s: %+v", name, o)
-		}
+	}
+	if o, _ := hammerdb.ParseOutput(read(t, "4.11-all-failed.txt")); o.FailedCalls < 10 || o.Failed != 0 || o.Succeeded != 2 {
+		t.Errorf("%+v", o)
 	}
 }
 
@@ -130,8 +149,12 @@ func TestBadProfiles(t *testing.T) {
 
 // Whatever is read, a success has users that ended, and a profile has all numbers of its procedures.
 func FuzzParse(f *testing.F) {
-	for _, name := range []string{"4.11-unreachable.txt", "4.12-unreachable.txt", "4.12-postgresql.txt", "4.12-mysql.txt", "4.12-profile.log"} {
-		f.Add(read(f, name))
+	seeds, err := filepath.Glob("testdata/4.*")
+	if err != nil || len(seeds) == 0 {
+		f.Fatalf("%d seeds, %v", len(seeds), err)
+	}
+	for _, seed := range seeds {
+		f.Add(read(f, filepath.Base(seed)))
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		if o, err := hammerdb.ParseOutput(text); err == nil && o.Err() == nil && (!o.Complete || o.Succeeded == 0 || o.Failed > 0) {

@@ -1,0 +1,167 @@
+package hammerdb_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/hammerdb"
+	"github.com/braggdev/bragg/internal/load/postgres"
+	"github.com/braggdev/bragg/internal/load/program"
+)
+
+const secret = "s3cretPassw0rd"
+
+// bench is an installation of HammerDB with a PostgreSQL of its own.
+type bench struct {
+	t      *testing.T
+	home   string
+	server *postgres.Server
+	test   hammerdb.Test
+	access hammerdb.Access
+	calls  int
+	spoken string // output of all calls
+}
+
+// TestHammerDB builds a warehouse, checks it, runs a timed test and deletes it, and holds the result against the database's own counters.
+// HAMMERDB_HOME is an installation of HammerDB, as its README says.
+func TestHammerDB(t *testing.T) {
+	home := os.Getenv("HAMMERDB_HOME")
+	if home == "" {
+		t.Log("part of the soak: set HAMMERDB_HOME to an installation of HammerDB")
+		return
+	}
+	b := newBench(t, home)
+	if o := b.call(hammerdb.Check); o.Err() == nil {
+		t.Errorf("a schema that was not built passes: %+v", o)
+	}
+	if o := b.call(hammerdb.Build); o.Err() != nil {
+		t.Fatal(o.Err())
+	}
+	if o := b.call(hammerdb.Build); o.Err() == nil {
+		t.Errorf("a second build on a database with tables passes: %+v", o)
+	}
+	if o := b.call(hammerdb.Check); o.Err() != nil {
+		t.Error(o.Err())
+	}
+	before := b.orders()
+	o := b.call(hammerdb.Run)
+	if o.Err() != nil || o.Result == nil {
+		t.Fatalf("%+v, %v", o, o.Err())
+	}
+	b.compare(o.Result, b.orders()-before)
+	if o := b.call(hammerdb.Delete); o.Err() != nil {
+		t.Error(o.Err())
+	}
+	if text, err := b.server.Query(t.Context(), "SELECT count(*) FROM district"); err == nil {
+		t.Errorf("after the schema was deleted it has %s districts", text)
+	}
+	if strings.Contains(b.spoken, secret) {
+		t.Error("a password is in HammerDB's output")
+	}
+}
+
+func newBench(t *testing.T, home string) *bench {
+	dir, err := os.MkdirTemp("/var/tmp", "bragg-test-") // which PostgreSQL's user may enter
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	disk := filepath.Join(dir, "sdb")
+	if err := os.WriteFile(disk, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := load.Workload{Name: "w", Group: "g", VM: "g-0001", Instance: 1, Devices: []load.Device{{Name: "/dev/sdb", Path: disk, SizeBytes: 8 << 30}}}
+	c := postgres.ReadConfig(&load.Options{}, &w, nil)
+	s, err := c.Open(t.Context(), &w, postgres.Use{Name: "hammerdb", Said: program.NewTranscript(load.OutputBytesMax)})
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("%.20000s", s.Outputs("commands.txt"))
+		}
+		_ = s.Close()
+	})
+	if err == nil {
+		err = s.Create(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &bench{t: t, home: home, server: s, test: hammerdb.Test{Warehouses: 1, Builders: 1, Users: 1, Minutes: 1, Procedures: true},
+		access: hammerdb.Access{Host: s.Socket(), Port: "5432", SSLMode: "disable", Database: postgres.Role, User: postgres.Role, Password: secret,
+			Admin: "postgres", AdminPassword: secret, AdminDatabase: "postgres"}}
+}
+
+// call runs hammerdbcli in a temporary folder of its own.
+func (b *bench) call(action hammerdb.Action) hammerdb.Output {
+	b.t.Helper()
+	b.calls++
+	folder := "sdb/hammerdb-" + strconv.Itoa(b.calls)
+	if err := b.server.Room.Make(folder); err != nil {
+		b.t.Fatal(err)
+	}
+	if err := b.server.Room.WriteFile(folder+"/script.tcl", b.test.Script(action)); err != nil {
+		b.t.Fatal(err)
+	}
+	at := b.server.Room.Path(folder)
+	text, err := b.server.Room.Confine(hammerdb.Command(b.home, at+"/script.tcl", at, &b.access)).Run(b.t.Context())
+	b.spoken += text
+	b.t.Logf("%s: %v\n%s", action, err, strings.ReplaceAll(text, "\r", ""))
+	if err != nil {
+		b.t.Fatalf("%s: %v", action, err) // it exits with 0 even after failures
+	}
+	if kept := os.Getenv("BRAGG_KEEP_HAMMERDB"); kept != "" {
+		_ = os.WriteFile(filepath.Join(kept, fmt.Sprintf("%d-%s.txt", b.calls, action)), []byte(text), 0o600)
+	}
+	o, err := hammerdb.ParseOutput(text)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return o
+}
+
+// orders is how many orders the database has counted.
+func (b *bench) orders() uint64 {
+	b.t.Helper()
+	text, err := b.server.Query(b.t.Context(), "SELECT sum(d_next_o_id - 1) FROM district")
+	n, numberErr := strconv.ParseUint(text, 10, 63)
+	if err != nil || numberErr != nil {
+		b.t.Fatalf("%q: %v, %v", text, err, numberErr)
+	}
+	return n
+}
+
+// compare holds the result and the profile against the orders that the database counted: all users' calls, also those after the minute of
+// the result.
+func (b *bench) compare(r *hammerdb.Result, orders uint64) {
+	b.t.Helper()
+	text, err := os.ReadFile(b.server.Room.Path("sdb", "hammerdb-"+strconv.Itoa(b.calls), hammerdb.ProfileFile))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	users, err := hammerdb.ParseProfile(string(text))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	var calls uint64
+	for _, u := range users {
+		for _, p := range u.Procedures {
+			if p.Name == "NEWORD" {
+				calls += p.Calls
+			}
+		}
+	}
+	b.t.Logf("%d NOPM, %d TPM, share %.3f; the database counted %d orders, users made %d", r.NOPM, r.TPM, r.NewOrderShare(), orders, calls)
+	if r.NOPM == 0 || r.NOPM > orders || orders != calls {
+		b.t.Errorf("%d NOPM in a minute, %d orders in the database, %d calls of its users", r.NOPM, orders, calls)
+	}
+	if s := r.NewOrderShare(); s < 0.40 || s > 0.47 {
+		b.t.Errorf("%.3f new orders per transaction", s)
+	}
+}
