@@ -28,7 +28,7 @@ import (
 
 var catalog = verb.Catalog{Steps: step.All(), Generators: load.Kinds{{Name: "native", Generator: planner{}, JobFiles: true}, {Name: "fio", Generator: planner{}, JobFiles: true},
 	{Name: pgbench.Name, Generator: pgbench.Generator{}}, {Name: stream.Name, Generator: stream.Generator{}},
-	{Name: iperf3.Name, Generator: iperf3.Generator{}, Remote: true}, {Name: commitlatency.Name, Generator: commitlatency.Generator{}},
+	{Name: iperf3.Name, Generator: iperf3.Generator{}, Servers: load.ServersMust}, {Name: commitlatency.Name, Generator: commitlatency.Generator{}},
 	{Name: vioperf.Name, Generator: vioperf.Generator{}}, {Name: vdbench.Name, Generator: vdbench.Generator{}},
 	{Name: sysbench.Name, Generator: sysbench.Generator{}}, {Name: mlperf.Name, Generator: mlperf.Generator{}}}, CheckQuery: checkQuery}
 

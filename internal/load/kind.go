@@ -11,12 +11,21 @@ type Kind struct {
 	// OptionRateScale. A run uses only one generator of this kind, so that its numbers can be compared, and the first in a
 	// list drives workloads without a generator.
 	JobFiles bool
-	// Remote: its loads need servers on another group of VMs, which workloads name.
-	Remote bool
+	// Servers is whether its loads have servers on another group of VMs, which workloads name.
+	Servers Servers
 	// Simulation replaces the generator on VMs that exist in memory only, where the machine must not be touched. Nil: the
 	// generator itself does no I/O, and runs there too.
 	Simulation Generator
 }
+
+// Servers is whether workloads of a generator name a group of VMs for their servers.
+type Servers int
+
+const (
+	ServersNo   Servers = iota // its loads have none
+	ServersMay                 // without a group, each VM has its own server
+	ServersMust                // there is no load without them
+)
 
 // Kinds are generators, the default first.
 type Kinds []Kind

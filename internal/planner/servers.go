@@ -22,8 +22,8 @@ func (p *workloadPlan) servers() *plan.Servers {
 // checkServers reports a workload that names servers which its generator does not have, or lacks those that it needs.
 func (c workloads) checkServers(p *workloadPlan) bool {
 	d := diag.Diagnostic{Code: "server-group", Severity: diag.SeverityError, Pos: p.scenario.Pos}
-	switch named := p.scenario.ServerGroup != ""; {
-	case named == p.kind.Remote:
+	switch named, servers := p.scenario.ServerGroup != "", p.kind.Servers; {
+	case servers == load.ServersMay, named == (servers == load.ServersMust):
 		return true
 	case named:
 		d.Message = fmt.Sprintf("workload %q: generator %q has no servers on other VMs", p.scenario.Name, p.generator)

@@ -39,6 +39,6 @@ func Generators() load.Kinds {
 		{Name: commitlatency.Name, Summary: "the wait of one client for one commit, split into network, database and disk; on PostgreSQL",
 			Generator: commitlatency.Generator{}, Simulation: commitlatency.Simulation{}},
 		{Name: iperf3.Name, Summary: "iperf3, where it is installed, between the VMs of two groups",
-			Generator: iperf3.Generator{}, Simulation: iperf3.Simulation{}, Remote: true},
+			Generator: iperf3.Generator{}, Simulation: iperf3.Simulation{}, Servers: load.ServersMust},
 	}
 }

@@ -3,7 +3,6 @@ package iperf3
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -53,7 +52,7 @@ func (s *server) listen(ctx context.Context) error {
 }
 
 func (s *server) listenOnce(ctx context.Context) error {
-	address, port, err := freePort(s.workload.Remote.Address)
+	address, port, err := program.FreePort(s.workload.Remote.Address)
 	if err != nil {
 		return err
 	}
@@ -79,23 +78,6 @@ func (s *server) listenOnce(ctx context.Context) error {
 	}
 }
 
-// freePort finds a port that is free on the address of this VM, or on all addresses if that one is a name, or of a router before it.
-func freePort(address string) (string, int, error) {
-	if net.ParseIP(address) == nil {
-		address = ""
-	}
-	l, err := net.Listen("tcp", net.JoinHostPort(address, "0"))
-	if err != nil && address != "" {
-		address = ""
-		l, err = net.Listen("tcp", ":0")
-	}
-	if err != nil {
-		return "", 0, fmt.Errorf("find a free port: %w", err)
-	}
-	defer l.Close()
-	return address, l.Addr().(*net.TCPAddr).Port, nil
-}
-
 // watch closes a channel when a text was written.
 type watch struct {
 	text  []byte
@@ -119,23 +101,7 @@ func (w *watch) Write(p []byte) (int, error) {
 // Run waits until the servers are stopped; they are not measured.
 func (s *server) Run(ctx context.Context, sink load.Sink) error {
 	defer func() { _ = s.Close() }()
-	axis := program.NewAxis(s.workload.ZeroUnixNanos)
-	out := &program.Recorder{Workload: s.workload, Sink: sink}
-	out.Begin(axis.Now())
-	defer func() { out.Finish(axis.Now()) }()
-	ended := make(chan struct{}, len(s.processes))
-	for _, p := range s.processes {
-		go func() {
-			<-p.Done()
-			ended <- struct{}{}
-		}()
-	}
-	select {
-	case <-ctx.Done():
-		return nil
-	case <-ended:
-		return errors.New("a server of iperf3 ended before its clients")
-	}
+	return program.Serve(ctx, s.workload, sink, Name, s.processes...)
 }
 
 // Outputs has what the servers printed; see load.Teller.
