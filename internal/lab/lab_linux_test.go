@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -349,6 +350,11 @@ func TestMakerIsKilled(t *testing.T) {
 			_ = cmd.Wait()
 			// Where the keeper was not started, it is the next lab that removes the folder.
 			eventually(t, "no process is left", func() bool { return len(testreq.ProcessesNaming(t, folderOf(o.Name))) == 0 })
+			// A keeper that is being executed has no command line and no environment to be found by.
+			eventually(t, "no keeper is left", func() bool {
+				labs, err := lab.Labs(o.Labs)
+				return err == nil && !slices.ContainsFunc(labs, (*lab.Lab).Alive)
+			})
 			if l != nil {
 				eventually(t, "the lab is gone", func() bool { return gone(l.Dir) && !hasInterface(t, l.Interface) })
 			}

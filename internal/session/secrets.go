@@ -2,6 +2,8 @@ package session
 
 import (
 	"encoding/json"
+	"html"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -78,9 +80,29 @@ func (s *secrets) learn(values ...any) {
 	for _, v := range values {
 		// A number would be found where it means something else.
 		if text, ok := v.(string); ok && len(text) >= secretBytesMin && text != masked {
-			s.texts = append(s.texts, text)
+			s.texts = append(append(s.texts, text), writtenForms(text)...)
 		}
 	}
+}
+
+// writtenForms are the ways in which JSON, Jinja, YAML, HTML, URLs and commands of a shell write text, where they differ from it.
+func writtenForms(text string) []string {
+	forms := []string{
+		inJSON(text, true), inJSON(text, false), strings.ReplaceAll(inJSON(text, true), "'", `\u0027`),
+		strings.ReplaceAll(text, "'", "''"), html.EscapeString(text), url.QueryEscape(text), url.PathEscape(text),
+		strings.TrimPrefix(url.UserPassword("", text).String(), ":"), strings.ReplaceAll(text, "'", `'\''`),
+	}
+	return slices.DeleteFunc(forms, func(form string) bool { return form == text })
+}
+
+// inJSON is text between the quotes of a JSON string.
+func inJSON(text string, escapeHTML bool) string {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(escapeHTML)
+	_ = e.Encode(text) // a string in memory is always written
+	line := strings.TrimSuffix(b.String(), "\n")
+	return line[1 : len(line)-1]
 }
 
 // text masks every known secret in running text.

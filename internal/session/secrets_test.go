@@ -24,6 +24,7 @@ estimated_runtime: 1
 vars:
   db_password: {default: hunter2default}
   api_key: {default: "key-of-the-door", options: ["key-of-the-door", "another-key"]}
+  quoted_password: {default: 'hand"le<&\x O''Neil'}
   tokens_per_second: {default: 5000}
 vms:
   - db:
@@ -40,6 +41,7 @@ setup:
   - vm_group.CloneFromTemplate: {vm_group_name: db}
   - vm_group.PowerOn: {vm_group_name: db}
   - experimental.Shell: {cmd: "echo {{ api_key }} of {{ tokens_per_second }}"}
+  - experimental.Shell: {cmd: {{ ("cat <<'END'\n" ~ quoted_password ~ "\nEND\n") | tojson }}}
 PLAYBOOK
 run:
   - workload.Start: {workload_name: Writes, runtime_secs: 0.2}
@@ -123,7 +125,7 @@ func checkNoSecrets(t *testing.T, dir string) {
 			return err
 		}
 		text, err := os.ReadFile(path)
-		for _, secret := range []string{"hunter2", "key-of-the-door", "another-key", "opensesame", "nested-one", "wideopen-below"} {
+		for _, secret := range []string{"hunter2", "key-of-the-door", "another-key", "opensesame", "nested-one", "wideopen-below", "hand", "Neil"} {
 			if bytes.Contains(text, []byte(secret)) {
 				t.Errorf("%s holds %s", path, secret)
 			}
