@@ -30,8 +30,8 @@ type Generator struct{}
 
 var _ load.Generator = Generator{}
 
-// oldest is the first version with --bidir. Only version 3.12 is tested.
-const oldest = "3.7"
+// oldest is a version that takes --debug=1: 3.9 refuses it, and its --debug prints a line for each packet.
+const oldest = "3.12"
 
 var needs = []load.Need{{Program: Name, Oldest: oldest, Packages: []load.Package{
 	{Family: load.Debian, Name: "iperf3"}, {Family: load.RedHat, Name: "iperf3"}, {Family: load.SUSE, Name: "iperf"}}}}
