@@ -93,9 +93,9 @@ const (
 
 	NoteSmallData NoteCode = "small-data" // a data set below the rule of its benchmark, so that memory may serve reads
 
-	NoteInCaches   NoteCode = "caches-larger"       // a benchmark of memory whose data may fit into caches
+	NoteInCaches   NoteCode = "memory-in-caches"    // a benchmark of memory whose data may fit into caches
 	NoteContended  NoteCode = "scale-below-clients" // clients of a database update fewer rows than they are
-	NoteSmallPages NoteCode = "huge-pages"          // a server asked for huge pages and did not get them
+	NoteSmallPages NoteCode = "huge-pages-refused"  // a server asked for huge pages and did not get them
 
 	NoteResolution NoteCode = "resolution" // the engine does not see single completions
 )

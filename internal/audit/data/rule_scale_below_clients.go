@@ -16,14 +16,3 @@ var ScaleBelowClients = rule.Rule{
 		return noted(in, interval.NoteContended, "Set the scale to at least the number of clients, or use simple-update or select-only.")
 	},
 }
-
-// noted makes a warning of every load whose engines have a note of a code.
-func noted(in *rule.Input, code interval.NoteCode, advice string) []finding.Finding {
-	var list []finding.Finding
-	for _, l := range rule.Measured(in) {
-		if found := l.Noted(code); len(found) > 0 {
-			list = append(list, in.About(l, finding.Warning, advice, "%s: %s.", in.Name(l), found[0]))
-		}
-	}
-	return list
-}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load/memory"
 	"github.com/braggdev/bragg/internal/unit"
 )
@@ -142,27 +143,22 @@ func (b *bench) check(repetitions int) error {
 // bytes is what one pass of a kernel counts for.
 func (b *bench) bytes(kernel int) int64 { return kernels[kernel].bytes * int64(len(b.a)) }
 
+// notStream is the code of notes on rules of STREAM that a load does not meet and no rule of the audit judges.
+const notStream interval.NoteCode = "stream-like"
+
 // broken lists the rules of STREAM that the load does not meet.
-func (b *bench) broken() (list []string) {
+func (b *bench) broken() (list []interval.EngineNote) {
 	switch {
 	case b.config.scaled:
-		list = append(list, "the arrays are smaller in a rehearsal")
+		list = append(list, interval.EngineNote{Code: notStream, Text: "the arrays are smaller in a rehearsal"})
 	case b.place.cache == 0:
-		list = append(list, "the size of the last-level cache is not known")
+		list = append(list, interval.EngineNote{Code: notStream, Text: "the size of the last-level cache is not known"})
 	}
-	if text := b.cached(); text != "" {
-		list = append(list, text)
+	if size := int64(len(b.a)) * 8; size < cacheTimes*b.place.cache {
+		list = append(list, interval.EngineNote{Code: interval.NoteInCaches, Text: fmt.Sprintf("arrays of %s are less than %d times the last-level cache of %s",
+			unit.FormatBytes(size), cacheTimes, unit.FormatBytes(b.place.cache))})
 	}
 	return list
-}
-
-// cached says that caches may hold the arrays, "" if they do not.
-func (b *bench) cached() string {
-	size := int64(len(b.a)) * 8
-	if size >= cacheTimes*b.place.cache {
-		return ""
-	}
-	return fmt.Sprintf("arrays of %s are less than %d times the last-level cache of %s", unit.FormatBytes(size), cacheTimes, unit.FormatBytes(b.place.cache))
 }
 
 // close ends the threads and gives the memory back.

@@ -37,21 +37,16 @@ const ticksLeast = 20
 func (in *instance) Engine() interval.Engine {
 	e := engine()
 	e.Backends = []string{"STREAM"}
-	for _, text := range in.broken() {
-		e.Backends = []string{"STREAM-like"}
-		code := interval.NoteCode("stream-like")
-		if text == in.bench.cached() {
-			code = interval.NoteInCaches
-		}
-		e.Notes = append(e.Notes, interval.EngineNote{Code: code, Text: text})
+	if broken := in.broken(); len(broken) > 0 {
+		e.Backends, e.Notes = []string{"STREAM-like"}, append(e.Notes, broken...)
 	}
 	return e
 }
 
-func (in *instance) broken() []string {
+func (in *instance) broken() []interval.EngineNote {
 	list := in.bench.broken()
 	if in.coarse {
-		list = append(list, fmt.Sprintf("a pass takes fewer than %d ticks of the clock", ticksLeast))
+		list = append(list, interval.EngineNote{Code: notStream, Text: fmt.Sprintf("a pass takes fewer than %d ticks of the clock", ticksLeast)})
 	}
 	return list
 }
@@ -216,7 +211,11 @@ func cacheText(bytes int64) string {
 func (in *instance) report(number int, r *round) {
 	title := "STREAM"
 	if broken := in.broken(); len(broken) > 0 {
-		title = "STREAM-like: " + strings.Join(broken, "; ")
+		texts := make([]string, len(broken))
+		for i, note := range broken {
+			texts[i] = note.Text
+		}
+		title = "STREAM-like: " + strings.Join(texts, "; ")
 	}
 	fmt.Fprintf(in.said, "\nround %d, %s\n%-8s %14s %12s %12s %12s\n", number, title, "kernel", "best MB/s", "mean s", "least s", "most s")
 	for k, rate := range r.rates() {

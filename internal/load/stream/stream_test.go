@@ -151,15 +151,15 @@ func TestOptions(t *testing.T) {
 func TestRules(t *testing.T) {
 	b := &bench{config: &config{}, place: place{cache: 8 << 20}, a: make([]float64, 4<<20)}
 	if got := b.broken(); len(got) != 0 {
-		t.Errorf("%q", got)
+		t.Errorf("%v", got)
 	}
 	b.place.cache++
 	if got := b.broken(); len(got) != 1 {
-		t.Errorf("%q", got)
+		t.Errorf("%v", got)
 	}
 	b.place.cache = 0
 	if got := b.broken(); len(got) != 1 {
-		t.Errorf("%q", got)
+		t.Errorf("%v", got)
 	}
 }
 
