@@ -47,7 +47,7 @@ func lintParameters(_ context.Context, p *console.Process, word string, c *choic
 	}
 	checked := vdbench.Check(word, string(text), options.Set)
 	for _, d := range checked.Issues {
-		if d.Code == "unset-variable" {
+		if d.Code == vdbench.UnsetVariable {
 			d.Hint = "give it a value with --set NAME=VALUE"
 		}
 		one.Errors.Add(d)

@@ -37,13 +37,13 @@ func Check(name, text string, variables map[string]string) Checked {
 	return c
 }
 
-// unsetVariable is the code of a variable without a value.
-const unsetVariable = "unset-variable"
+// UnsetVariable is the code of an issue about a variable without a value.
+const UnsetVariable = parmfile.UnsetVariable
 
 // withoutEchoes leaves out what only follows from variables without a value, if there are any.
 func withoutEchoes(all diag.List) diag.List {
-	if !slices.ContainsFunc(all, func(d diag.Diagnostic) bool { return d.Code == unsetVariable }) {
+	if !slices.ContainsFunc(all, func(d diag.Diagnostic) bool { return d.Code == UnsetVariable }) {
 		return all
 	}
-	return slices.DeleteFunc(all, func(d diag.Diagnostic) bool { return d.Code != unsetVariable && d.Code != "unused-variable" })
+	return slices.DeleteFunc(all, func(d diag.Diagnostic) bool { return d.Code != UnsetVariable && d.Code != "unused-variable" })
 }

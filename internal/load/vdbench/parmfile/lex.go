@@ -9,6 +9,9 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 )
 
+// UnsetVariable is the code of a variable without a value.
+const UnsetVariable = "unset-variable"
+
 // letter is a byte of a statement and where it comes from. Bytes of a variable's value have the position of the variable.
 type letter struct {
 	b    byte
@@ -99,7 +102,7 @@ func (f *File) substitute(in []letter, variables map[string]string) (out []lette
 		value, known := variables[name.Text[1:]]
 		f.used[name.Text[1:]] = true
 		if !known {
-			f.fault(name, "unset-variable", fmt.Sprintf("variable %s is not set", quote(name.Text)), fmt.Sprintf("set the option %q of the workload", VariablePrefix+name.Text[1:]))
+			f.fault(name, UnsetVariable, fmt.Sprintf("variable %s is not set", quote(name.Text)), fmt.Sprintf("set the option %q of the workload", VariablePrefix+name.Text[1:]))
 			value = name.Text[1:]
 		}
 		if f.expanded += len(value); f.expanded > bytesMax {
