@@ -1,7 +1,6 @@
 package hammerdb_test
 
 import (
-	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -9,16 +8,8 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/load/hammerdb"
+	"github.com/braggdev/bragg/internal/load/loadtest"
 )
-
-func read(t testing.TB, name string) string {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
 
 // Results of runs with Debian's Tcl; the transaction counter ran only with MySQL.
 var results = map[string]struct {
@@ -35,7 +26,7 @@ var results = map[string]struct {
 // Output that was cut anywhere is a failure, or has the result of the whole output.
 func TestResults(t *testing.T) {
 	for name, want := range results {
-		text := read(t, name)
+		text := loadtest.Recorded(t, name)
 		o, err := hammerdb.ParseOutput(text)
 		if err != nil || o.Err() != nil || o.Result == nil || *o.Result != want.result || o.Succeeded != want.users {
 			t.Fatalf("%s: %+v, %v, %v", name, o, err, o.Err())
@@ -74,7 +65,7 @@ func TestCalls(t *testing.T) {
 			if name == "all-failed.txt" {
 				file = "4.11-" + name
 			}
-			text := read(t, file)
+			text := loadtest.Recorded(t, file)
 			whole, err := hammerdb.ParseOutput(text)
 			if err != nil || !whole.Complete || (whole.Err() == nil) != (want == "") || want != "" && !strings.Contains(whole.Err().Error(), want) {
 				t.Errorf("%s: %+v, %v, %v, want %q", file, whole, err, whole.Err(), want)
@@ -87,7 +78,7 @@ func TestCalls(t *testing.T) {
 			}
 		}
 	}
-	if o, _ := hammerdb.ParseOutput(read(t, "4.11-all-failed.txt")); o.FailedCalls < 10 || o.Failed != 0 || o.Succeeded != 2 {
+	if o, _ := hammerdb.ParseOutput(loadtest.Recorded(t, "4.11-all-failed.txt")); o.FailedCalls < 10 || o.Failed != 0 || o.Succeeded != 2 {
 		t.Errorf("%+v", o)
 	}
 }
@@ -104,7 +95,7 @@ func TestNewOrderShare(t *testing.T) {
 
 // The recorded file has two reports. The last one counts, or the first one if the file was cut before the last one begins.
 func TestProfile(t *testing.T) {
-	text := read(t, "4.12-profile.log")
+	text := loadtest.Recorded(t, "4.12-profile.log")
 	second := strings.Index(text, "MySQL Hammerdb")
 	begun := second + strings.Index(text[second:], "\n") + 1
 	first, err := hammerdb.ParseProfile(text[:second])
@@ -134,7 +125,7 @@ func TestProfile(t *testing.T) {
 }
 
 func TestBadProfiles(t *testing.T) {
-	text := read(t, "4.12-profile.log")
+	text := loadtest.Recorded(t, "4.12-profile.log")
 	for name, bad := range map[string]string{
 		"no calls":       strings.ReplaceAll(text, "CALLS: 2249", "CALLS: many"),
 		"no percentiles": strings.ReplaceAll(text, "P99: 176.681ms", "P99: slow"),
@@ -154,7 +145,7 @@ func FuzzParse(f *testing.F) {
 		f.Fatalf("%d seeds, %v", len(seeds), err)
 	}
 	for _, seed := range seeds {
-		f.Add(read(f, filepath.Base(seed)))
+		f.Add(loadtest.Recorded(f, filepath.Base(seed)))
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		if o, err := hammerdb.ParseOutput(text); err == nil && o.Err() == nil && (!o.Complete || o.Succeeded == 0 || o.Failed > 0) {

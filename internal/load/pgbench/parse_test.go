@@ -1,11 +1,10 @@
 package pgbench_test
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/braggdev/bragg/internal/load/loadtest"
 	"github.com/braggdev/bragg/internal/load/pgbench"
 )
 
@@ -16,19 +15,10 @@ var summaries = map[string][3]uint64{
 	"15-scripts.txt": {1146, 0, 0}, "15-skipped.txt": {81, 77, 0},
 }
 
-func read(t testing.TB, name string) string {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
-
 // A summary that was cut anywhere is refused, or has the numbers of the whole one.
 func TestSummary(t *testing.T) {
 	for name, want := range summaries {
-		text := read(t, name)
+		text := loadtest.Recorded(t, name)
 		if got, err := pgbench.ParseSummary(text); err != nil || got != want {
 			t.Errorf("%s: %v, %v, want %v", name, got, err, want)
 		}
@@ -41,7 +31,7 @@ func TestSummary(t *testing.T) {
 }
 
 func TestTotalsThatDifferAreAnError(t *testing.T) {
-	text := read(t, "15-failed.txt")
+	text := loadtest.Recorded(t, "15-failed.txt")
 	if err := pgbench.Compare(412, 0, 1909, text); err != nil {
 		t.Error(err)
 	}
@@ -75,7 +65,7 @@ func TestLogLines(t *testing.T) {
 func TestLogs(t *testing.T) {
 	for name, rated := range map[string]bool{"15-closed.log": false, "15-rated.log": true, "15-failed.log": false, "15-skipped.log": true} {
 		outcomes := map[string]int{}
-		for line := range strings.Lines(read(t, name)) {
+		for line := range strings.Lines(loadtest.Recorded(t, name)) {
 			line = strings.TrimSuffix(line, "\n")
 			whole, err := pgbench.ParseLine(line, rated)
 			if err != nil {
@@ -109,7 +99,7 @@ func FuzzLogLine(f *testing.F) {
 
 func FuzzSummary(f *testing.F) {
 	for name := range summaries {
-		f.Add(read(f, name))
+		f.Add(loadtest.Recorded(f, name))
 	}
 	f.Fuzz(func(_ *testing.T, text string) { _, _ = pgbench.ParseSummary(text) })
 }

@@ -1,11 +1,10 @@
 package sysbench_test
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/braggdev/bragg/internal/load/loadtest"
 	"github.com/braggdev/bragg/internal/load/sysbench"
 )
 
@@ -22,19 +21,10 @@ var outputs = map[string]struct {
 	"1.0.20-stopped.txt": {map[string]string{"test": "cpu"}, 4166, 1, false, 2},
 }
 
-func read(t testing.TB, name string) string {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
-
 // A summary that was cut anywhere is refused, or has the numbers of the whole one.
 func TestSummary(t *testing.T) {
 	for name, want := range outputs {
-		text := read(t, name)
+		text := loadtest.Recorded(t, name)
 		s, err := sysbench.ParseSummary(text)
 		if err != nil || s.Events != want.events || s.Unfinished != want.unfinished || (s.Latencies != nil) != want.latencies {
 			t.Errorf("%s: %+v, %v", name, s, err)
@@ -49,14 +39,14 @@ func TestSummary(t *testing.T) {
 
 // The percentile that sysbench prints is that of the histogram, within a bucket and the digits.
 func TestHistogram(t *testing.T) {
-	s, err := sysbench.ParseSummary(read(t, "1.0.20-memory.txt"))
+	s, err := sysbench.ParseSummary(loadtest.Recorded(t, "1.0.20-memory.txt"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if h := s.Latencies; h.Count() != 5565909 || h.Min() != 87 || h.Max() != 124_775_000 || h.Quantile(0.95) > 88 {
 		t.Errorf("%d latencies from %d to %d ns, p95 %v", h.Count(), h.Min(), h.Max(), h.Quantile(0.95))
 	}
-	text := read(t, "1.0.20-memory.txt")
+	text := loadtest.Recorded(t, "1.0.20-memory.txt")
 	for change, want := range map[string]string{"5565253": "has 5565", "       0.001 |                                         6\n": "has 5565903"} {
 		if s, err := sysbench.ParseSummary(strings.Replace(text, change, "", 1)); err == nil {
 			t.Errorf("without %q: %+v, want %q", change, s, want)
@@ -67,7 +57,7 @@ func TestHistogram(t *testing.T) {
 func TestReports(t *testing.T) {
 	for name, want := range outputs {
 		w, found := workload(t, want.options), 0
-		for line := range strings.Lines(read(t, name)) {
+		for line := range strings.Lines(loadtest.Recorded(t, name)) {
 			if _, is, err := sysbench.ParseReport(w, strings.TrimSuffix(line, "\n")); err != nil {
 				t.Fatal(err)
 			} else if is {
@@ -100,7 +90,7 @@ func TestReports(t *testing.T) {
 
 func FuzzSummary(f *testing.F) {
 	for name := range outputs {
-		f.Add(read(f, name))
+		f.Add(loadtest.Recorded(f, name))
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		if s, err := sysbench.ParseSummary(text); err == nil && s.Latencies != nil && s.Latencies.Count() != s.Events {
@@ -111,7 +101,7 @@ func FuzzSummary(f *testing.F) {
 
 func FuzzReport(f *testing.F) {
 	for name := range outputs {
-		for line := range strings.Lines(read(f, name)) {
+		for line := range strings.Lines(loadtest.Recorded(f, name)) {
 			f.Add(strings.TrimSuffix(line, "\n"))
 		}
 	}

@@ -19,9 +19,9 @@ import (
 // Row is one line of flatfile.html. Values that vdbench does not state are NaN.
 type Row struct {
 	Run      string
-	Interval int  // its number, 0 of an average
-	From, To int  // intervals of an average
-	Average  bool //
+	Interval int // its number, 0 of an average
+	From, To int // intervals of an average
+	Average  bool
 
 	Rate        float64 // operations per second
 	Asked       float64 // the requested rate

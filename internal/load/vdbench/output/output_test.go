@@ -3,27 +3,16 @@ package output_test
 import (
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/braggdev/bragg/internal/load/loadtest"
 	"github.com/braggdev/bragg/internal/load/vdbench/output"
 )
 
-// sample reads a file that has the form of vdbench's: raw.html for storage, files.html for file systems, with the columns in another order and
-// case. Their numbers are made up.
-func sample(t testing.TB, name string) string {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
-
-// rows reads the complete lines of a flatfile.
+// rows reads the complete lines of a flatfile. Those in testdata have the form of vdbench's, with numbers that are made up: raw.html of storage,
+// files.html of file systems, whose columns have another order and case.
 func rows(text string) (all []output.Row, err error) {
 	var table output.Table
 	for line := range strings.Lines(text) {
@@ -43,7 +32,7 @@ func rows(text string) (all []output.Row, err error) {
 }
 
 func TestRows(t *testing.T) {
-	all, err := rows(sample(t, "raw.html"))
+	all, err := rows(loadtest.Recorded(t, "raw.html"))
 	if err != nil || len(all) != 8 {
 		t.Fatalf("%d rows: %v", len(all), err)
 	}
@@ -60,7 +49,7 @@ func TestRows(t *testing.T) {
 		math.Abs(last.Mebibytes-last.Rate*8192/(1<<20)) > 1e-4 {
 		t.Errorf("average: %+v of %v operations", last, operations)
 	}
-	all, err = rows(sample(t, "files.html"))
+	all, err = rows(loadtest.Recorded(t, "files.html"))
 	if err != nil || len(all) != 4 {
 		t.Fatalf("%d rows: %v", len(all), err)
 	}
@@ -72,7 +61,7 @@ func TestRows(t *testing.T) {
 // A file that is still written gives the same rows, up to its last complete line.
 func TestCutFlatfile(t *testing.T) {
 	for _, name := range []string{"raw.html", "files.html"} {
-		text := sample(t, name)
+		text := loadtest.Recorded(t, name)
 		all, err := rows(text)
 		if err != nil {
 			t.Fatal(err)
@@ -101,7 +90,7 @@ func TestBadLines(t *testing.T) {
 }
 
 func TestHistograms(t *testing.T) {
-	all, err := output.Histograms(sample(t, "histogram.html"))
+	all, err := output.Histograms(loadtest.Recorded(t, "histogram.html"))
 	if err != nil || len(all) != 2 {
 		t.Fatalf("%d runs: %v", len(all), err)
 	}
@@ -140,7 +129,7 @@ func TestHistograms(t *testing.T) {
 
 // A table that was cut is left out, and those before it are the same.
 func TestCutHistograms(t *testing.T) {
-	text := sample(t, "histogram.html")
+	text := loadtest.Recorded(t, "histogram.html")
 	all, err := output.Histograms(text)
 	if err != nil {
 		t.Fatal(err)
@@ -167,7 +156,7 @@ func TestCutHistograms(t *testing.T) {
 }
 
 func TestBadHistograms(t *testing.T) {
-	text := sample(t, "histogram.html")
+	text := loadtest.Recorded(t, "histogram.html")
 	for before, after := range map[string]string{
 		"    0.040 < ":           "    0.050 < ",
 		"0.020 <       0.0":      "0.020 <       9.0",
@@ -204,8 +193,8 @@ func TestJudge(t *testing.T) {
 }
 
 func FuzzFlatfile(f *testing.F) {
-	f.Add(sample(f, "raw.html"))
-	f.Add(sample(f, "files.html"))
+	f.Add(loadtest.Recorded(f, "raw.html"))
+	f.Add(loadtest.Recorded(f, "files.html"))
 	f.Fuzz(func(t *testing.T, text string) {
 		all, _ := rows(text)
 		for _, r := range all {
@@ -217,7 +206,7 @@ func FuzzFlatfile(f *testing.F) {
 }
 
 func FuzzHistograms(f *testing.F) {
-	f.Add(sample(f, "histogram.html"))
+	f.Add(loadtest.Recorded(f, "histogram.html"))
 	f.Fuzz(func(t *testing.T, text string) {
 		all, _ := output.Histograms(text)
 		for _, d := range all {
