@@ -161,8 +161,11 @@ func (iv *Interval) NeverIssued() uint64 {
 	return iv.NotIssued
 }
 
-// Late reports whether Service has operations of earlier intervals too: some programs print latencies only when a load ends.
-func (t *Traffic) Late() bool { return t.Service != nil && t.Service.Count() > t.Operations }
+// Late reports whether the latencies are of earlier intervals too: some programs print them only when a load ends.
+func (t *Traffic) Late() bool {
+	h := t.ResponseOrService()
+	return h != nil && h.Count() > t.Operations
+}
 
 // ErrorCount returns the number of failed operations.
 func (t *Traffic) ErrorCount() uint64 {

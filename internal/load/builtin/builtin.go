@@ -29,7 +29,7 @@ func Generators() load.Kinds {
 		{Name: mlperf.Name, Summary: "the storage load of machine learning as MLPerf Storage defines it: readers, simulated accelerators, checkpoints",
 			Generator: mlperf.Generator{}, Simulation: mlperf.Simulation{}},
 		{Name: stream.Name, Summary: "bandwidth of memory by the definition of STREAM, checked", Generator: stream.Generator{}},
-		{Name: sysbench.Name, Summary: "sysbench, where it is installed: CPU, memory, threads and files",
+		{Name: sysbench.Name, Summary: "sysbench, where it is installed: CPU, memory, threads, files and databases",
 			Generator: sysbench.Generator{}, Simulation: sysbench.Simulation{}},
 		{Name: vdbench.Name, Summary: "parameter files of vdbench, translated for the native engine",
 			Generator: vdbench.Generator{}, Simulation: vdbench.Generator{Backend: "null"}},

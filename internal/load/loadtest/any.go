@@ -72,12 +72,12 @@ func (s Subject) check(t testing.TB, w load.Workload, all []interval.Interval) {
 	}
 	CheckOrder(t, w, all)
 	for i := range all {
-		if d := all[i].Directions; i < len(all)-1 && slices.ContainsFunc(d[:], func(t interval.Traffic) bool { return t.Service != nil }) {
+		if d := all[i].Directions; i < len(all)-1 && slices.ContainsFunc(d[:], func(t interval.Traffic) bool { return t.ResponseOrService() != nil }) {
 			t.Errorf("interval %d has latencies before the end: %+v", i, d)
 		}
 	}
 	for d, traffic := range Add(all).Directions {
-		if h := traffic.Service; h != nil && h.Count() != traffic.Operations || traffic.Response != nil {
+		if h := traffic.ResponseOrService(); h != nil && h.Count() != traffic.Operations || traffic.Response != nil && traffic.Service != nil {
 			t.Errorf("operation %d: %d operations, latencies %+v", d, traffic.Operations, traffic)
 		}
 	}

@@ -6,6 +6,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -58,5 +63,31 @@ func Orphans(t *testing.T, variables []string, intervals int, during func(), lef
 			t.Fatalf("processes %v outlive their parent", left())
 		}
 		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// Users lists other processes that are in a folder, or have a file of it open.
+func Users(t testing.TB, folder string) (list []int) {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/fd/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	folders, _ := filepath.Glob("/proc/[0-9]*/cwd")
+	for _, link := range append(folders, files...) {
+		pid, _ := strconv.Atoi(strings.Split(link, "/")[2])
+		to, err := os.Readlink(link)
+		if err == nil && strings.HasPrefix(to, folder) && !slices.Contains(list, pid) && pid != os.Getpid() {
+			list = append(list, pid)
+		}
+	}
+	return list
+}
+
+// KillUsers kills these processes.
+func KillUsers(t testing.TB, folder string) {
+	t.Helper()
+	for _, pid := range Users(t, folder) {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
 }

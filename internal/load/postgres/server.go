@@ -29,6 +29,7 @@ type Server struct {
 	process  *program.Process    // nil unless it runs
 	said     *program.Transcript // commands and what they printed
 	log      *program.Transcript
+	last     *program.Tail // of the log
 	// smallPages: the scenario asks for huge pages, and the server did not get them.
 	smallPages bool
 }
@@ -104,6 +105,18 @@ func (s *Server) Run(ctx context.Context, c program.Command) (string, error) {
 
 // Conceal replaces settings of an endpoint in an error.
 func (s *Server) Conceal(err error) error { return s.endpoint.ConcealError(err) }
+
+// Explain completes an error of a client: by the end of the server, if that was the cause, and without settings of an endpoint.
+func (s *Server) Explain(err error) error {
+	if s.process != nil {
+		select {
+		case <-s.process.Done():
+			err = fmt.Errorf("postgres ended: %w%s: %w", cmp.Or(s.process.Wait(), errEndedByItself), s.last.Quoted(), err)
+		case <-time.After(answerEvery):
+		}
+	}
+	return s.Conceal(err)
+}
 
 // Query runs one statement as Role. Its answer has a line for each row, with | between columns.
 func (s *Server) Query(ctx context.Context, statement string) (string, error) {
@@ -185,8 +198,8 @@ func (s *Server) start(ctx context.Context) error {
 		}
 	}
 	command := s.Complete(s.Postgres())
-	last := program.NewTail(nil)
-	command.Stdout, command.Stderr = s.log, io.MultiWriter(s.log, last)
+	s.last = program.NewTail(nil)
+	command.Stdout, command.Stderr = s.log, io.MultiWriter(s.log, s.last)
 	fmt.Fprintf(s.said, "$ %s\n", command)
 	process, err := command.Start()
 	if err != nil {
@@ -202,11 +215,11 @@ func (s *Server) start(ctx context.Context) error {
 		}
 		select {
 		case <-process.Done():
-			return fmt.Errorf("postgres ended: %w%s", cmp.Or(process.Wait(), errEndedByItself), last.Quoted())
+			return fmt.Errorf("postgres ended: %w%s", cmp.Or(process.Wait(), errEndedByItself), s.last.Quoted())
 		default:
 		}
 		if err := wait.For(ctx, answerEvery); err != nil {
-			return fmt.Errorf("wait for postgres: %w%s", err, last.Quoted())
+			return fmt.Errorf("wait for postgres: %w%s", err, s.last.Quoted())
 		}
 	}
 }

@@ -114,14 +114,33 @@ func (r *Recorder) Add(o Operation) {
 
 // Count counts operations of a program that does not state their latencies: those that were completed by a time, since the call before.
 func (r *Recorder) Count(kind int, at int64, operations, bytes uint64) {
-	traffic := &r.slot(at).Directions[kind]
+	iv := r.slot(at)
+	traffic := &iv.Directions[kind]
 	traffic.Operations += operations
 	traffic.Bytes += bytes
+	if r.Rated {
+		iv.Due += operations
+	}
 	r.Done += operations
 	r.last = max(r.last, at)
 }
 
-// Latencies are those of all operations of a kind that Count counted. They are known only at the end, and go to the last interval.
+// CountFailed counts failures of such a program, of one class, in the same way.
+func (r *Recorder) CountFailed(kind int, at int64, class string, failures uint64) {
+	if failures == 0 {
+		return
+	}
+	traffic := &r.slot(at).Directions[kind]
+	if traffic.Errors == nil {
+		traffic.Errors = map[string]uint64{}
+	}
+	traffic.Errors[class] += failures
+	r.Failed += failures
+	r.last = max(r.last, at)
+}
+
+// Latencies are those of all operations of a kind that Count counted. They are known only at the end, and go to the last interval;
+// with a rate, they count from the schedule.
 func (r *Recorder) Latencies(kind int, h *stat.Histogram) {
 	if r.late == nil {
 		r.late = map[int]*stat.Histogram{}
@@ -197,7 +216,11 @@ func (r *Recorder) Finish(at int64) {
 		r.deliver(false)
 	}
 	for kind, h := range r.late {
-		last.Directions[kind].Service = h
+		if traffic := &last.Directions[kind]; r.Rated {
+			traffic.Response = h
+		} else {
+			traffic.Service = h
+		}
 	}
 	r.deliver(true)
 }

@@ -19,7 +19,7 @@ func TestRecorderKeepsEveryOperation(t *testing.T) {
 			Sink: load.SinkFunc(func(iv interval.Interval) { got = append(got, iv) }), Rated: seed%2 == 0}
 		begin := random.Int64N(int64(time.Hour))
 		r.Begin(begin)
-		now := begin
+		now, counted := begin, uint64(0)
 		for range 300 {
 			now += random.Int64N(int64(50 * time.Millisecond))
 			o := program.Operation{Kind: random.IntN(3), End: now - random.Int64N(int64(time.Second)), Latency: random.Int64N(int64(time.Second)), Bytes: 512}
@@ -35,6 +35,8 @@ func TestRecorderKeepsEveryOperation(t *testing.T) {
 			}
 			if random.IntN(50) == 0 {
 				r.Count(1, now, 7, 7*512)
+				r.CountFailed(1, now, "ignored", 2)
+				counted += 7
 			}
 		}
 		r.Finish(now)
@@ -51,7 +53,7 @@ func TestRecorderKeepsEveryOperation(t *testing.T) {
 			}
 			skipped, due = skipped+iv.NotIssued, due+iv.Due
 		}
-		if done != r.Done || bytes != 512*done || failed != r.Failed || skipped != r.Skipped || r.Rated && due != 300 {
+		if done != r.Done || bytes != 512*done || failed != r.Failed || skipped != r.Skipped || r.Rated && due != 300+counted {
 			t.Fatalf("seed %d: %d done, %d failed, %d skipped, %d due, and the totals are %d, %d, %d", seed, done, failed, skipped, due, r.Done, r.Failed, r.Skipped)
 		}
 	}

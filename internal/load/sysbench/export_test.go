@@ -7,8 +7,8 @@ import (
 
 // Parsed is one report line.
 type Parsed struct {
-	Rate, Bytes float64
-	Gauges      []float64
+	Rate, Bytes, Failed float64
+	Gauges              []float64
 }
 
 // ParseReport reads one line of the test of a workload.
@@ -18,17 +18,23 @@ func ParseReport(w load.Workload, line string) (Parsed, bool, error) {
 		return Parsed{}, false, err
 	}
 	r, is := c.parseReport(line)
-	return Parsed{r.rate, r.bytes, r.gauges}, is, nil
+	return Parsed{r.rate, r.bytes, r.failed, r.gauges}, is, nil
 }
 
 // Summary is what sysbench prints at its end.
 type Summary struct {
 	Events, Bytes, Unfinished uint64
 	Latencies                 *stat.Histogram
+	// Of a database.
+	Read, Written, Other, Transactions, Ignored uint64
 }
 
 // ParseSummary reads sysbench's output.
 func ParseSummary(text string) (Summary, error) {
 	s, err := parseSummary(text)
-	return Summary{s.events, s.bytes, s.unfinished, s.latencies}, err
+	all := Summary{Events: s.events, Bytes: s.bytes, Unfinished: s.unfinished, Latencies: s.latencies}
+	if q := s.sql; q != nil {
+		all.Read, all.Written, all.Other, all.Transactions, all.Ignored = q.read, q.written, q.other, q.transactions, q.ignored
+	}
+	return all, err
 }

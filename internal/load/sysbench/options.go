@@ -10,6 +10,7 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/postgres"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
@@ -21,6 +22,7 @@ type config struct {
 	values     []value // options of the test, as sysbench names them
 	block      int64   // bytes of one operation; 0: it moves none
 	files      files
+	database   *database // nil without one
 }
 
 // value is an option of sysbench.
@@ -45,18 +47,21 @@ type test struct {
 	read    func(o *load.Options, c *config, w *load.Workload) // what other options of this test mean; may be nil
 	gauged  []interval.Gauge                                   // beside the percentile
 	silent  bool                                               // its reports have no percentile
+	reads   bool                                               // of a database: it reads rows
+	writes  bool                                               // and changes some
 }
 
 // option is an option of a test: its name here and in sysbench, and its values.
 type option struct {
 	name, flag string
 	most       int      // of a number
+	zero       bool     // a number may be 0
 	words      []string // allowed; nil: a number
 }
 
 var onOff = []string{"on", "off"}
 
-var tests = []*test{
+var tests = slices.Concat([]*test{
 	{name: "cpu", options: []option{{name: "max_prime", flag: "cpu-max-prime", most: 10_000_000}}},
 	{name: "memory", silent: true, read: readMemory, options: []option{
 		{name: "operation", flag: "memory-oper", words: []string{"write", "read", "none"}},
@@ -69,7 +74,7 @@ var tests = []*test{
 			{name: "io_mode", flag: "file-io-mode", words: []string{"sync", "mmap"}},
 			{name: "fsync_mode", flag: "file-fsync-mode", words: []string{"fsync", "fdatasync"}},
 			{name: "fsync_all", flag: "file-fsync-all", words: onOff}, {name: "fsync_end", flag: "file-fsync-end", words: onOff}}},
-}
+}, oltpTests)
 
 // Bounds and defaults. Those of the tests are sysbench's own, stated so that a newer version changes nothing.
 const (
@@ -109,16 +114,36 @@ func parse(w *load.Workload) (*config, error) {
 		o.Fault("test", "test: %q is not %s", w.Options["test"], strings.Join(names, ", "))
 		return nil, o.Err(w.Name, hint)
 	}
-	known := []string{"test", "threads", "percentile"}
 	for _, p := range c.test.options {
-		known = append(known, p.name)
 		c.readOption(o, p)
 	}
 	if c.test.read != nil {
 		c.test.read(o, c, w)
-		known = append(known, moreOptions[c.test.name]...)
 	}
-	for _, name := range slices.Sorted(maps.Keys(w.Options)) {
+	if w.ConfigName != "" {
+		o.Fault("config_file", "sysbench reads no config_file")
+	}
+	if c.database == nil { // others may be settings of its server
+		c.refuseOthers(o)
+	}
+	return c, o.Err(w.Name, hint)
+}
+
+// optionNames are those of the test.
+func (c *config) optionNames() []string {
+	known := []string{"test", "threads", "percentile"}
+	for _, p := range c.test.options {
+		known = append(known, p.name)
+	}
+	if c.database != nil {
+		return append(known, databaseOptions...)
+	}
+	return append(known, moreOptions[c.test.name]...)
+}
+
+func (c *config) refuseOthers(o *load.Options) {
+	known := c.optionNames()
+	for _, name := range slices.Sorted(maps.Keys(o.Values)) {
 		if slices.Contains(known, name) {
 			continue
 		}
@@ -128,10 +153,6 @@ func parse(w *load.Workload) (*config, error) {
 		}
 		o.Fault(name, "%s has no option %q%s", c.test.name, name, also)
 	}
-	if w.ConfigName != "" {
-		o.Fault("config_file", "sysbench reads no config_file")
-	}
-	return c, o.Err(w.Name, hint)
 }
 
 // moreOptions are the options that the read functions of tests take.
@@ -145,6 +166,8 @@ func (c *config) readOption(o *load.Options, p option) {
 	text, given := o.Values[p.name]
 	switch {
 	case !given:
+	case p.zero && text == "0":
+		c.add(p.flag, text)
 	case p.words == nil:
 		c.add(p.flag, strconv.Itoa(o.Integer(p.name, 1, p.most)))
 	case !slices.Contains(p.words, text):
@@ -265,6 +288,8 @@ func (t *test) operations(c *config) []string {
 			}
 		}
 		return []string{"memory write"}
+	case c.database != nil:
+		return []string{"transaction"}
 	case t.name != "fileio":
 		return []string{t.name + " event"}
 	case !mode.writes:
@@ -286,5 +311,9 @@ func (t *test) gauges(c *config) []interval.Gauge {
 	if t.silent {
 		return nil
 	}
-	return append([]interval.Gauge{{Name: "p" + strconv.Itoa(c.percentile) + " of a second", Unit: "ms"}}, t.gauged...)
+	list := append([]interval.Gauge{{Name: "p" + strconv.Itoa(c.percentile) + " of a second", Unit: "ms"}}, t.gauged...)
+	if c.database != nil && !c.database.outside() {
+		list = append(list, postgres.Gauges...)
+	}
+	return list
 }

@@ -1,6 +1,7 @@
 package sysbench_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,6 +20,10 @@ var outputs = map[string]struct {
 	"1.0.20-memory.txt":  {map[string]string{"test": "memory"}, 5565909, 0, true, 2},
 	"1.0.20-fileio.txt":  {map[string]string{"test": "fileio", "mode": "rndrw", "data": "64MiB", "files": "4"}, 17367, 0, false, 3},
 	"1.0.20-stopped.txt": {map[string]string{"test": "cpu"}, 4166, 1, false, 2},
+
+	"1.0.20-oltp.txt":         {tables("postgresql"), 1432, 0, true, 2},
+	"1.0.20-oltp-rate.txt":    {tables("postgresql", "rate", "100"), 206, 0, true, 2},
+	"1.0.20-oltp-stopped.txt": {tables("postgresql"), 3135, 2, false, 2},
 }
 
 // A summary that was cut anywhere is refused, or has the numbers of the whole one.
@@ -33,6 +38,31 @@ func TestSummary(t *testing.T) {
 			if cut, err := sysbench.ParseSummary(text[:end]); err == nil && cut.Events != want.events {
 				t.Errorf("%s cut after %d bytes: %+v", name, end, cut)
 			}
+		}
+	}
+}
+
+// What sysbench sent to a database is complete, or refused.
+func TestStatistics(t *testing.T) {
+	text := loadtest.Recorded(t, "1.0.20-oltp.txt")
+	s, err := sysbench.ParseSummary(text)
+	if err != nil || s.Transactions != s.Events || s.Read != 20174 || s.Written != 5723 || s.Other != 2904 || s.Ignored != 9 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	for from, to := range map[string]string{"        write: ": "        wrote: ", "    queries:   ": "    queries:  1"} {
+		if s, err := sysbench.ParseSummary(strings.Replace(text, from, to, 1)); err == nil {
+			t.Errorf("with %q: %+v", to, s)
+		}
+	}
+	w := workload(t, tables("postgresql"))
+	const line = "[ 1s ] thds: 2 tps: 729.28 qps: 14691.56 (r/w/o: 10293.88/2915.13/1482.54) lat (ms,95%): 4.03 err/s: 4.00 reconn/s: 0.25"
+	p, is, _ := sysbench.ParseReport(w, line)
+	if !is || p.Rate != 729.28 || p.Failed != 4 || !slices.Equal(p.Gauges, []float64{4.03, 10293.88, 2915.13, 1482.54, 4, 0.25}) {
+		t.Errorf("%+v, %t", p, is)
+	}
+	for end := range line[:len(line)-1] { // the last number may lose a digit
+		if p, is, _ := sysbench.ParseReport(w, line[:end]); is {
+			t.Errorf("%q: %+v", line[:end], p)
 		}
 	}
 }

@@ -7,12 +7,16 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/extent"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/postgres"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
 // plan describes a load or a prefill.
 func (c *config) plan(w *load.Workload) (load.Plan, error) {
 	p := load.Plan{Engine: c.engine(), BlockBytesMax: c.block, Program: &load.ProgramPlan{Needs: needs()}}
+	if c.database != nil {
+		return p, c.planDatabase(w, &p)
+	}
 	if c.test.name == "fileio" {
 		if err := c.planFiles(w, &p); err != nil {
 			return p, err
@@ -25,14 +29,44 @@ func (c *config) plan(w *load.Workload) (load.Plan, error) {
 	if w.Prefill {
 		verb = "prepare"
 	}
-	p.Program.Commands = append(p.Program.Commands, c.command(verb, w.Runtime, w.Seed).String())
+	p.Program.Commands = append(p.Program.Commands, c.command(verb, w).String())
 	if !w.Prefill {
-		p.Jobs = []load.JobPlan{c.job()}
-		if w.Runtime%time.Second != 0 {
-			p.Notes = append(p.Notes, "sysbench runs for whole seconds: "+seconds(w.Runtime)+" s")
-		}
+		c.planRun(w, &p)
 	}
 	return p, nil
+}
+
+func (c *config) planRun(w *load.Workload, p *load.Plan) {
+	p.Jobs = []load.JobPlan{c.job()}
+	if w.Runtime%time.Second != 0 {
+		p.Notes = append(p.Notes, "sysbench runs for whole seconds: "+seconds(w.Runtime)+" s")
+	}
+}
+
+// planDatabase notes where the tables are, how large they are, and the commands of server and sysbench.
+func (c *config) planDatabase(w *load.Workload, p *load.Plan) error {
+	d := c.database
+	p.BytesWritten = -1
+	p.Program.Needs = append(p.Program.Needs, d.server.Needs()...)
+	data := postgres.Data{Text: d.made() + ", " + unit.FormatBytes(d.bytes(d.rows)), Bytes: d.bytes(d.rows), FullBytes: d.bytes(d.fullRows)}
+	if err := d.server.PlanData(w, p, data); err != nil {
+		return err
+	}
+	for _, command := range d.commands(c, w) {
+		postgres.Show(p, command)
+	}
+	switch {
+	case !w.Prefill:
+		c.planRun(w, p)
+		if !d.outside() {
+			p.Notes = append(p.Notes, "the clients run on the VM of the server and share its CPUs")
+		}
+	case d.outside():
+		p.Notes = append(p.Notes, "the prefill replaces the tables sbtest* of the endpoint, and they stay there after the run")
+	default:
+		p.BytesWritten = 2 * d.bytes(d.rows) // with the log
+	}
+	return nil
 }
 
 // job is the load as rules see it.
@@ -42,6 +76,9 @@ func (c *config) job() load.JobPlan {
 		BlockMin: c.block, BlockMax: c.block}
 	if c.block > 0 {
 		j.BlockSizes = unit.FormatBytes(c.block)
+	}
+	if d := c.database; d != nil {
+		j.Pattern, j.RateIOPS, j.Reads, j.Writes, j.Flushes = "transactions", float64(d.rate), d.reads, d.writes, d.writes
 	}
 	switch c.test.name {
 	case "memory":

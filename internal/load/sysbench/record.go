@@ -15,9 +15,10 @@ type record struct {
 	out    *program.Recorder
 	config *config
 
-	from, to      int64 // of the last report, which waits for what follows
-	events, bytes share
-	begun         bool
+	from, to              int64 // of the last report, which waits for what follows
+	events, bytes, failed share
+	begun, reported       bool
+	server                interval.GaugeValues // of the server of a database, the last ones
 }
 
 // share is a sum that is counted in whole numbers.
@@ -36,16 +37,18 @@ func (r *record) begin(at int64) {
 
 // report takes a line that arrived at a time.
 func (r *record) report(line report, at int64) {
-	r.count(r.events.take(), r.bytes.take())
+	r.count(r.take())
 	r.from, r.to = r.to, max(at, r.to+1)
 	seconds := float64(r.to-r.from) / 1e9
 	r.events.sum += line.rate * seconds
 	r.bytes.sum += line.bytes * seconds
+	r.failed.sum += line.failed * seconds
 	if line.gauges != nil {
-		if r.out.Gauges == nil {
-			r.out.Gauges = line.gauges // of an interval that ended before
+		values := append(interval.GaugeValues(line.gauges), r.server...)
+		if !r.reported {
+			r.reported, r.out.Gauges = true, values // of an interval that ended before
 		}
-		r.out.Gauge(interval.GaugeValues(line.gauges), r.to-1)
+		r.out.Gauge(values, r.to-1)
 	}
 	r.out.Release(r.from)
 }
@@ -57,23 +60,41 @@ func (s *share) take() uint64 {
 	return n
 }
 
-// count spreads operations evenly over the time of the last report: sysbench does not say when in it they were.
-func (r *record) count(events, bytes uint64) {
+// amount is what is counted of a time.
+type amount struct{ events, bytes, failed uint64 }
+
+func (r *record) take() amount { return amount{r.events.take(), r.bytes.take(), r.failed.take()} }
+
+// part is a share of an amount.
+func (a amount) part(of float64) amount {
+	scale := func(n uint64) uint64 { return uint64(float64(n) * of) }
+	return amount{scale(a.events), scale(a.bytes), scale(a.failed)}
+}
+
+// failedClass is that of errors which sysbench ignores: it begins the transaction again.
+const failedClass = "ignored"
+
+func (r *record) add(at int64, from, to amount) {
+	r.out.Count(0, at, to.events-from.events, to.bytes-from.bytes)
+	r.out.CountFailed(0, at, failedClass, to.failed-from.failed)
+}
+
+// count spreads an amount evenly over the time of the last report: sysbench does not say when in it operations were.
+func (r *record) count(all amount) {
 	period, whole := int64(r.out.Period()), r.to-r.from
 	if whole <= 0 {
-		r.out.Count(0, r.from, events, bytes)
+		r.add(r.from, amount{}, all)
 		return
 	}
-	var doneEvents, doneBytes uint64
+	var done amount
 	for at := r.from; at < r.to; {
 		next := min(r.to, (at/period+1)*period)
-		part := float64(next-r.from) / float64(whole)
-		e, b := uint64(float64(events)*part), uint64(float64(bytes)*part)
+		until := all.part(float64(next-r.from) / float64(whole))
 		if next == r.to {
-			e, b = events, bytes
+			until = all
 		}
-		r.out.Count(0, at, e-doneEvents, b-doneBytes)
-		doneEvents, doneBytes, at = e, b, next
+		r.add(at, done, until)
+		done, at = until, next
 	}
 }
 
@@ -84,30 +105,40 @@ func (r *record) end(s *summary, at int64) error {
 	if c := r.config; !c.files.flushes {
 		bytes = total * uint64(c.moved())
 	}
-	if total < r.events.counted {
+	var failed uint64
+	if s.sql != nil {
+		failed = s.sql.ignored
+	}
+	if total < r.events.counted || failed < r.failed.counted || s.sql != nil && s.sql.transactions != total {
 		return &diag.Error{Code: "totals-differ", Exit: diag.ExitUndecided,
-			Message: fmt.Sprintf("recorded %d operations from reports, and sysbench's summary has %d", r.events.counted, total)}
+			Message: fmt.Sprintf("recorded %d operations and %d errors from reports, and sysbench's summary has %d and %d", r.events.counted, r.failed.counted, total, failed)}
 	}
 	r.to = max(r.to, at)
-	r.count(total-r.events.counted, bytes-min(bytes, r.bytes.counted))
-	r.events.counted, r.bytes.counted = total, max(bytes, r.bytes.counted)
+	r.count(amount{total - r.events.counted, bytes - min(bytes, r.bytes.counted), failed - r.failed.counted})
+	r.events.counted, r.bytes.counted, r.failed.counted = total, max(bytes, r.bytes.counted), failed
 	if s.latencies != nil && total > 0 {
 		r.out.Latencies(0, s.latencies)
 	}
-	if gauges := s.gauges(r.config); r.out.Gauges == nil && gauges != nil {
-		r.out.Gauges = gauges
+	if gauges := s.gauges(r.config); !r.reported && gauges != nil {
+		r.out.Gauges = append(gauges, r.server...)
 	}
 	return nil
 }
 
 // rest counts the last report of a load that has no summary.
-func (r *record) rest() { r.count(r.events.take(), r.bytes.take()) }
+func (r *record) rest() { r.count(r.take()) }
 
 // gauges are those of a load that was too short for a report.
 func (s *summary) gauges(c *config) interval.GaugeValues {
 	switch {
 	case c.test.silent:
 		return nil
+	case s.sql != nil:
+		values := interval.GaugeValues{s.percentile}
+		for _, n := range []uint64{s.sql.read, s.sql.written, s.sql.other, s.sql.ignored, s.sql.reconnects} {
+			values = append(values, float64(n)/max(s.seconds, 1e-4))
+		}
+		return values
 	case c.test.name == "fileio":
 		return interval.GaugeValues{s.percentile, s.read, s.written, s.flushed}
 	}

@@ -8,6 +8,7 @@ import (
 // report is one line that sysbench prints every second. Rates are of the time since the line before.
 type report struct {
 	rate   float64   // operations per second
+	failed float64   // per second
 	bytes  float64   // per second
 	gauges []float64 // as test.gauges names them
 }
@@ -19,14 +20,20 @@ const number = `(\d{1,9}\.\d{1,9})`
 var reportPatterns = map[string]*regexp.Regexp{
 	"memory": regexp.MustCompile(`^\[ \d+s \] ` + number + ` MiB/sec$`),
 	"fileio": regexp.MustCompile(`^\[ \d+s \] reads: ` + number + ` MiB/s writes: ` + number + ` MiB/s fsyncs: ` + number + `/s latency \(ms,\d+%\): ` + number + `$`),
-	"":       regexp.MustCompile(`^\[ \d+s \] thds: \d+ eps: ` + number + ` lat \(ms,\d+%\): ` + number + `$`),
+	"oltp": regexp.MustCompile(`^\[ \d+s \] thds: \d+ tps: ` + number + ` qps: ` + number + ` \(r/w/o: ` + number + `/` + number + `/` + number +
+		`\) lat \(ms,\d+%\): ` + number + ` err/s:? ` + number + ` reconn/s: ` + number + `$`),
+	"": regexp.MustCompile(`^\[ \d+s \] thds: \d+ eps: ` + number + ` lat \(ms,\d+%\): ` + number + `$`),
 }
 
 const mebibyte = 1 << 20
 
 // parseReport reads one line. Other lines are none of reports.
 func (c *config) parseReport(line string) (r report, is bool) {
-	pattern, known := reportPatterns[c.test.name]
+	kind := c.test.name
+	if c.database != nil {
+		kind = "oltp"
+	}
+	pattern, known := reportPatterns[kind]
 	if !known {
 		pattern = reportPatterns[""]
 	}
@@ -38,7 +45,10 @@ func (c *config) parseReport(line string) (r report, is bool) {
 	for i, text := range m[1:] {
 		values[i], _ = strconv.ParseFloat(text, 64) // the pattern is that of a number
 	}
-	switch c.test.name {
+	switch kind {
+	case "oltp":
+		r.rate, r.failed = values[0], values[6]
+		r.gauges = append([]float64{values[5]}, append(values[2:5:5], values[6:]...)...)
 	case "memory":
 		r.rate = values[0] * mebibyte / float64(c.block)
 		r.bytes = r.rate * float64(c.moved())

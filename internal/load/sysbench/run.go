@@ -5,17 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
 	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
 
-	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/postgres"
 	"github.com/braggdev/bragg/internal/load/program"
 	"github.com/braggdev/bragg/internal/textio"
 	"github.com/braggdev/bragg/internal/wait"
@@ -27,6 +25,7 @@ const (
 	summaryMax   = 1 << 20
 	lineBytesMax = 64 << 10
 	tickEvery    = time.Second
+	lookEvery    = 100 * time.Millisecond // for an answer of the server
 )
 
 // instance is one prepared load or prefill.
@@ -34,7 +33,9 @@ type instance struct {
 	workload load.Workload
 	config   *config
 	tool     program.Tool
-	room     *program.Room       // of files; nil without them
+	room     *program.Room    // of files; nil without them
+	server   *postgres.Server // of a database; nil without one
+	series   *postgres.Series
 	said     *program.Transcript // commands and what they printed
 	used     bool
 }
@@ -52,39 +53,22 @@ func (in *instance) prepare(ctx context.Context) error {
 		return err
 	}
 	in.tool = tools[Name]
-	if in.config.test.name != "fileio" {
-		return nil
-	}
-	f := &in.config.files
-	if in.room, err = program.OpenRoom(&in.workload, program.RoomName{Name: Name}, f.disk); err != nil || in.workload.Prefill {
-		return err
-	}
-	for i := range f.count {
-		info, err := os.Stat(in.file(i))
-		if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() != f.bytes/int64(f.count) {
-			return &diag.Error{Code: "no-files", Exit: diag.ExitData,
-				Message: fmt.Sprintf("disk %s does not have the %d files of %d bytes of this load", f.disk, f.count, f.bytes/int64(f.count)),
-				Hint:    "add workload.PrefillRun for this workload, or for one with the same disk, data and files, before the load"}
-		}
-		if err != nil {
-			return err
-		}
+	switch {
+	case in.config.database != nil:
+		return in.prepareDatabase(ctx)
+	case in.config.test.name == "fileio":
+		return in.prepareFiles()
 	}
 	return nil
-}
-
-// folder is where the files are.
-func (in *instance) folder() string { return in.room.Path(program.DiskFolder(in.config.files.disk)) }
-
-// file is one of them, by sysbench's names.
-func (in *instance) file(i int) string {
-	return filepath.Join(in.folder(), fmt.Sprintf("test_file.%d", i))
 }
 
 // Engine describes the program of this VM; see load.Describer.
 func (in *instance) Engine() interval.Engine {
 	e := in.config.engine()
 	e.Version = in.tool.Version
+	if in.server != nil {
+		in.server.Describe(&e)
+	}
 	return e
 }
 
@@ -95,13 +79,18 @@ func (in *instance) SetTime(zeroUnixNanos, startNanos int64) {
 
 // Outputs has the command and what it printed; see load.Teller.
 func (in *instance) Outputs() []load.Output {
+	if in.server != nil {
+		return in.server.Outputs("sysbench.txt")
+	}
 	return []load.Output{{Name: "sysbench.txt", Text: in.said.String()}}
 }
 
-// Close lets other loads use the files.
+// Close stops a server, and lets other loads use the data.
 func (in *instance) Close() error {
 	in.used = true
-	err := in.room.Close()
+	in.series.Close()
+	in.series = nil
+	err := errors.Join(in.room.Close(), in.server.Close())
 	in.room = nil
 	return err
 }
@@ -116,13 +105,16 @@ func (in *instance) Run(ctx context.Context, sink load.Sink) error {
 	if in.workload.StartNanos > 0 {
 		_ = wait.For(ctx, time.Duration(in.workload.StartNanos-axis.Now()))
 	}
-	out := &program.Recorder{Workload: in.workload, Sink: sink, Clients: in.config.threads}
+	out := &program.Recorder{Workload: in.workload, Sink: sink, Rated: in.config.rate() > 0, Clients: in.config.threads}
 	r := &record{out: out, config: in.config}
+	if in.server != nil && in.config.database.server.Endpoint == "" {
+		r.server = postgres.UnknownGauges()
+	}
 	var err error
 	if ctx.Err() == nil {
 		if in.workload.Prefill {
 			r.begin(axis.Now())
-			err = in.fill(ctx)
+			err = in.fill(ctx, axis, out)
 		} else {
 			err = in.drive(ctx, axis, r)
 		}
@@ -142,25 +134,57 @@ func (in *instance) Run(ctx context.Context, sink load.Sink) error {
 
 // complete adds what all commands of the instance have: the program, its folder, and nothing of this process's environment.
 func (in *instance) complete(c program.Command) program.Command {
-	c.Path, c.Env = in.tool.Path, []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C", "TZ=UTC"}
+	c.Path = in.tool.Path
+	if in.server != nil {
+		return in.server.Complete(c)
+	}
+	c.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C", "TZ=UTC"}
 	if in.room != nil {
 		c.Dir = in.folder()
 	}
 	return c
 }
 
-// fill makes the files in place of former ones.
-func (in *instance) fill(ctx context.Context) error {
-	if in.room == nil {
+// fill makes the data of a load in place of former data, and reports that time passes.
+func (in *instance) fill(ctx context.Context, axis program.Axis, out *program.Recorder) error {
+	fill := in.fillFiles
+	switch {
+	case in.server != nil:
+		fill = in.fillDatabase
+	case in.room == nil:
 		return nil
 	}
-	if err := in.room.Clear(program.DiskFolder(in.config.files.disk)); err != nil {
-		return err
+	done := make(chan error, 1)
+	go func() { done <- fill(ctx) }()
+	tick := time.NewTicker(tickEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-done:
+			return err
+		case <-tick.C:
+			out.Release(axis.Now())
+		}
 	}
-	command := in.complete(in.config.command("prepare", 0, 0))
+}
+
+// command is one of sysbench for this load or prefill.
+func (in *instance) command(verb string) program.Command {
+	var more []string
+	if d := in.config.database; d != nil {
+		more = d.reach(in.server.Commands)
+	}
+	return in.complete(in.config.command(verb, &in.workload, more...))
+}
+
+// keep runs a command and keeps what it prints.
+func (in *instance) keep(ctx context.Context, command program.Command) error {
 	fmt.Fprintf(in.said, "$ %s\n", command)
 	text, err := command.Run(ctx)
 	fmt.Fprint(in.said, text)
+	if err != nil {
+		err = fmt.Errorf("%w%s", err, fatal(text))
+	}
 	return err
 }
 
@@ -193,7 +217,7 @@ func (in *instance) drive(ctx context.Context, axis program.Axis, r *record) err
 	}
 	program.Widen(write)
 	last := program.NewTail(in.workload.Devices)
-	command := in.complete(in.config.command("run", in.workload.Runtime, in.workload.Seed))
+	command := in.command("run")
 	command.Stdout, command.Stderr = write, last
 	fmt.Fprintf(in.said, "$ %s\n", command)
 	p, err := command.Start()
@@ -201,6 +225,9 @@ func (in *instance) drive(ctx context.Context, axis program.Axis, r *record) err
 	if err != nil {
 		_ = read.Close()
 		return fmt.Errorf("start sysbench: %w", err)
+	}
+	if values := in.series.Begin(); values != nil {
+		r.server = values
 	}
 	lines := make(chan line)
 	go listen(read, lines)
@@ -216,8 +243,14 @@ func (in *instance) follow(ctx context.Context, axis program.Axis, p *program.Pr
 	defer stop.End()
 	var rest strings.Builder
 	cancelled := ctx.Done()
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
 	for {
 		select {
+		case <-tick.C:
+			if values, fresh := in.series.Look(tickEvery); fresh {
+				r.server = values
+			}
 		case l, open := <-lines:
 			if !open {
 				return rest.String()
@@ -255,6 +288,14 @@ type ended struct {
 
 // conclude takes the summary. sysbench reports errors on either output, and exits with 2 when an alarm ended it.
 func (in *instance) conclude(ctx context.Context, r *record, text string, e ended) error {
+	err := in.judge(ctx, r, text, e)
+	if in.server != nil && err != nil && ctx.Err() == nil {
+		return in.server.Explain(err)
+	}
+	return err
+}
+
+func (in *instance) judge(ctx context.Context, r *record, text string, e ended) error {
 	if !r.begun {
 		return fmt.Errorf("sysbench did not start its threads: %w%s", orEnded(e.failed), fatal(text)+e.said.Quoted())
 	}
@@ -272,7 +313,7 @@ func (in *instance) conclude(ctx context.Context, r *record, text string, e ende
 	switch {
 	case ctx.Err() != nil:
 		return nil
-	case s.latencies == nil:
+	case s.latencies == nil && s.unfinished > 0:
 		return fmt.Errorf("sysbench did not end %s after its time: %d operations were unfinished", overdue, s.unfinished)
 	case e.failed != nil:
 		return fmt.Errorf("sysbench: %w%s", e.failed, fatal(text)+e.said.Quoted())

@@ -16,11 +16,13 @@ type summary struct {
 	events     uint64
 	bytes      uint64 // by its own rate, rounded to its digits
 	percentile float64
+	seconds    float64
 	read       float64         // MiB/s of files
 	written    float64         //
 	flushed    float64         // per second
 	latencies  *stat.Histogram // nil if the load was ended early: then there is none
 	unfinished uint64          // operations in flight when it was ended early
+	sql        *queries        // nil without a database
 }
 
 var (
@@ -58,9 +60,13 @@ func parseSummary(text string) (s summary, err error) {
 		return s, fmt.Errorf("read sysbench's summary: %w", err)
 	}
 	s.percentile, s.read, s.written, s.flushed = find(percentilePattern, text), find(readPattern, text), find(writtenPattern, text), find(flushedPattern, text)
-	s.bytes = uint64(min((s.read+s.written)*mebibyte*find(timePattern, text), countMax))
+	s.seconds = find(timePattern, text)
+	s.bytes = uint64(min((s.read+s.written)*mebibyte*s.seconds, countMax))
 	if m := unfinishedPattern.FindStringSubmatch(text); m != nil {
 		s.unfinished, _ = strconv.ParseUint(m[1], 10, 63)
+	}
+	if s.sql, err = parseQueries(text); err != nil {
+		return s, err
 	}
 	if strings.Contains(text, histogramTitle) {
 		s.latencies, err = parseHistogram(text, find(maximumPattern, text), find(sumPattern, text))
@@ -69,6 +75,42 @@ func parseSummary(text string) (s summary, err error) {
 		}
 	}
 	return s, err
+}
+
+// queries are what sysbench sent to a database.
+type queries struct{ read, written, other, total, transactions, ignored, reconnects uint64 }
+
+const queriesTitle = "\nSQL statistics:\n"
+
+var queriesPattern = regexp.MustCompile(`(?s)^    queries performed:
+        read: +(\d{1,18})
+        write: +(\d{1,18})
+        other: +(\d{1,18})
+        total: +(\d{1,18})
+    transactions: +(\d{1,18}) [^\n]+
+    queries: +(\d{1,18}) [^\n]+
+    ignored errors: +(\d{1,18}) [^\n]+
+    reconnects: +(\d{1,18}) [^\n]+
+`)
+
+func parseQueries(text string) (*queries, error) {
+	_, text, found := strings.Cut(text, queriesTitle)
+	if !found {
+		return nil, nil
+	}
+	m := queriesPattern.FindStringSubmatch(text)
+	if m == nil {
+		return nil, errors.New("sysbench's summary has no statistics of queries")
+	}
+	var n [8]uint64
+	for i := range n {
+		n[i], _ = strconv.ParseUint(m[i+1], 10, 63) // the pattern is that of a number
+	}
+	q := &queries{n[0], n[1], n[2], n[3], n[4], n[6], n[7]}
+	if q.read+q.written+q.other != q.total || n[5] != q.total {
+		return nil, fmt.Errorf("sysbench's summary has %d queries, and %d that read, %d that write and %d others", q.total, q.read, q.written, q.other)
+	}
+	return q, nil
 }
 
 // find returns a number of the summary, 0 without it.

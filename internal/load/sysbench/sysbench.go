@@ -1,13 +1,15 @@
-// Package sysbench is the generator that runs the real sysbench: its tests of CPU, memory, threads and files. Bragg neither links nor
-// contains sysbench.
+// Package sysbench is the generator that runs the real sysbench: its tests of CPU, memory, threads, files and databases.
+// Bragg neither links nor contains sysbench.
 //
-//	prefill:  sysbench fileio prepare
+//	prefill:  sysbench fileio prepare, or a database server ▶ sysbench oltp_… prepare
 //	load:     sysbench TEST run ──one report per second──▶ counts of Intervals
 //	                            ──histogram and summary at its end──▶ latencies in the last Interval, and exact totals
 //
 //	options.go, plan.go, command.go   what a workload asks for, its plan, the commands
+//	oltp.go                           of tests of databases
 //	report.go, summary.go             what sysbench prints: a line every second, and its end
 //	run.go, record.go                 a running load; reports and summary to intervals
+//	files.go, database.go             what it runs on
 //
 // sysbench prints no single latencies and no histograms of intervals: a load has one histogram, when it ends. Percentiles of its reports
 // cannot be merged, so they are gauges.
@@ -64,9 +66,21 @@ func (Generator) Prepare(ctx context.Context, w load.Workload) (load.Instance, e
 
 // engine describes the load before the version on the VM is known.
 func (c *config) engine() interval.Engine {
-	return interval.Engine{Name: Name, Loop: interval.LoopClosed, Operations: c.test.operations(c), Gauges: c.test.gauges(c),
+	e := interval.Engine{Name: Name, Loop: interval.LoopClosed, Operations: c.test.operations(c), Gauges: c.test.gauges(c),
 		Notes: []interval.EngineNote{{Code: interval.NoteResolution,
 			Text: "counts once a second, from rates; latencies of the whole load at its end, in buckets of 1.8 %"}}}
+	if c.rate() > 0 {
+		e.Loop = interval.LoopOpen
+	}
+	return e
+}
+
+// rate is that of the schedule, in operations per second; 0 without one.
+func (c *config) rate() int {
+	if c.database == nil {
+		return 0
+	}
+	return c.database.rate
 }
 
 // Simulation replaces sysbench on VMs that exist in memory only.
@@ -87,5 +101,5 @@ func (Simulation) Prepare(_ context.Context, w load.Workload) (load.Instance, er
 	if err != nil {
 		return nil, err
 	}
-	return &program.Simulated{Workload: w, Of: c.engine(), Clients: c.threads, Latency: simulatedLatency, Bytes: uint64(c.block)}, nil
+	return &program.Simulated{Workload: w, Of: c.engine(), Clients: c.threads, Rate: float64(c.rate()), Latency: simulatedLatency, Bytes: uint64(c.block)}, nil
 }

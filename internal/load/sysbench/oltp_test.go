@@ -1,0 +1,276 @@
+package sysbench_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/loadtest"
+	"github.com/braggdev/bragg/internal/load/sysbench"
+	"github.com/braggdev/bragg/internal/testreq"
+)
+
+// servers are the kinds of servers with a program of each.
+var servers = map[string]string{"postgresql": "psql"}
+
+// eachServer runs a test for every kind of server.
+func eachServer(t *testing.T, test func(t *testing.T, server string)) {
+	t.Helper()
+	needSysbench(t)
+	for server, client := range servers {
+		t.Run(server, func(t *testing.T) {
+			testreq.Program(t, client)
+			t.Parallel()
+			test(t, server)
+		})
+	}
+}
+
+func tables(server string, more ...string) map[string]string {
+	options := map[string]string{"test": "oltp_read_write", "server": server, "tables": "2", "table_size": "1000", "threads": "2"}
+	for i := 0; i < len(more); i += 2 {
+		options[more[i]] = more[i+1]
+	}
+	return options
+}
+
+// prepared is a workload whose tables exist. The user of the server can reach their folder.
+func prepared(t testing.TB, options map[string]string) load.Workload {
+	t.Helper()
+	w := prefilled(t, options)
+	w.Devices[0].SizeBytes = 4 << 30
+	return w
+}
+
+// drive runs a workload and returns the sum of its intervals, what its programs wrote, and sysbench's own summary.
+func drive(t *testing.T, w load.Workload) (loadtest.Sum, string, sysbench.Summary) {
+	t.Helper()
+	in, err := sysbench.Generator{}.Prepare(t.Context(), w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log loadtest.Log
+	err = in.Run(t.Context(), &log)
+	said := ""
+	for _, o := range in.(load.Teller).Outputs() {
+		if !o.Valid() {
+			t.Errorf("output %q of %d bytes", o.Name, len(o.Text))
+		}
+		said += o.Text
+	}
+	if err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	loadtest.CheckOrder(t, w, log.Intervals())
+	if w.Prefill {
+		return loadtest.Add(log.Intervals()), said, sysbench.Summary{}
+	}
+	own, err := sysbench.ParseSummary(in.(load.Teller).Outputs()[0].Text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return loadtest.Add(log.Intervals()), said, own
+}
+
+func TestDatabaseContract(t *testing.T) {
+	eachServer(t, func(t *testing.T, server string) {
+		w := prepared(t, tables(server))
+		endless := func(testing.TB) load.Workload { return w }
+		loadtest.RunAny(t, loadtest.Subject{Generator: sysbench.Generator{}, LatencyAtEnd: true, Endless: endless})
+	})
+}
+
+// With a rate, latencies count from the schedule.
+func TestDatabaseContractOfRate(t *testing.T) {
+	eachServer(t, func(t *testing.T, server string) {
+		w := prepared(t, tables(server))
+		w.Options = tables(server, "rate", "200")
+		endless := func(testing.TB) load.Workload { return w }
+		loadtest.RunAny(t, loadtest.Subject{Generator: sysbench.Generator{}, LatencyAtEnd: true, Endless: endless})
+	})
+}
+
+// TestQueries: the totals of every test are those that sysbench prints itself, and of each kind of query as many ran as its transactions have.
+func TestQueries(t *testing.T) {
+	eachServer(t, func(t *testing.T, server string) {
+		w := prepared(t, tables(server))
+		w.Runtime = time.Second
+		for test, each := range map[string][2]uint64{ // reads and writes of a transaction
+			"oltp_read_write": {14, 4}, "oltp_read_only": {14, 0}, "oltp_write_only": {0, 4}, "oltp_point_select": {1, 0}, "oltp_update_index": {0, 1},
+			"oltp_update_non_index": {0, 1}, "oltp_insert": {0, 1}, "oltp_delete": {0, 1},
+		} {
+			w.Options = tables(server, "test", test)
+			sum, _, own := drive(t, w)
+			total := sum.Totals()
+			if total.Operations != own.Transactions || total.Operations == 0 || total.ErrorCount() != own.Ignored || total.Service.Count() != total.Operations {
+				t.Errorf("%s: %d transactions with %d errors, and sysbench reports %d with %d", test, total.Operations, total.ErrorCount(), own.Transactions, own.Ignored)
+			}
+			// A transaction that met an error began again. A query that changes no row counts as another.
+			writes := own.Written
+			if each[0] == 0 && test != "oltp_write_only" {
+				writes += own.Other
+			}
+			tries := own.Transactions + own.Ignored
+			if own.Read < each[0]*own.Transactions || own.Read > each[0]*tries || test != "oltp_write_only" && test != "oltp_read_write" && writes != each[1]*own.Transactions {
+				t.Errorf("%s: %+v", test, own)
+			}
+		}
+		w.Options = tables(server, "test", "oltp_read_only", "skip_trx", "on", "range_selects", "off", "point_selects", "3", "prepared", "off")
+		if _, said, own := drive(t, w); own.Read != 3*own.Transactions || own.Other != 0 || !strings.Contains(said, "--db-ps-mode=disable") {
+			t.Errorf("three point selects outside of a transaction: %+v", own)
+		}
+	})
+}
+
+// A load without its tables, with others, or twice at once is refused.
+func TestDatabaseRefusals(t *testing.T) {
+	eachServer(t, func(t *testing.T, server string) {
+		prepare := func(w load.Workload) error {
+			in, err := sysbench.Generator{}.Prepare(t.Context(), w)
+			if err == nil {
+				_ = in.Close()
+			}
+			return err
+		}
+		w := prepared(t, tables(server))
+		for want, more := range map[string][]string{"want 3 tables of 1000 rows, found 2 tables": {"tables", "3"}, "found 2 tables of 1000 rows": {"table_size", "2000"}} {
+			other := w
+			other.Options = tables(server, more...)
+			if err := prepare(other); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v: %v, want %q", more, err, want)
+			}
+		}
+		first, err := sysbench.Generator{}.Prepare(t.Context(), w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := prepare(w); err == nil || !strings.Contains(err.Error(), "another load") {
+			t.Errorf("twice at once: %v", err)
+		}
+		_ = first.Close()
+		empty := workload(t, tables(server))
+		if err := os.WriteFile(empty.Devices[0].Path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := prepare(empty); err == nil || !strings.Contains(err.Error(), "no database") {
+			t.Errorf("without a prefill: %v", err)
+		}
+	})
+}
+
+// A server that dies under a load is named as the cause.
+func TestServerDies(t *testing.T) {
+	eachServer(t, func(t *testing.T, server string) {
+		w := prepared(t, tables(server))
+		room := filepath.Join(filepath.Dir(w.Devices[0].Path), "sysbench-"+server+"-sdb")
+		err := loadtest.Drive(t.Context(), sysbench.Generator{}, w, load.SinkFunc(func(iv interval.Interval) {
+			if iv.Sequence == 1 {
+				loadtest.KillUsers(t, filepath.Join(room, "sdb", "data"))
+			}
+		}))
+		if err == nil || !strings.Contains(err.Error(), "ended: ") {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+// An endpoint is reached with the user's settings, and its password is in no output.
+func TestDatabaseEndpoint(t *testing.T) {
+	needSysbench(t)
+	testreq.Program(t, "psql")
+	own := prepared(t, tables("postgresql"))
+	dir := filepath.Dir(own.Devices[0].Path)
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(dir)
+	held, err := sysbench.Generator{}.Prepare(t.Context(), own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	t.Setenv("BRAGG_ENDPOINT_LAB_DB", "host="+dir+"/sysbench-postgresql-sdb/sdb/run user=bragg dbname=bragg password=s3cret")
+	w := load.Workload{Name: "remote", Group: "g", VM: "g-0001", Instance: 1, Generator: sysbench.Name, Options: tables("postgresql", "endpoint", "lab-db"), Runtime: time.Second}
+	fill := w
+	fill.Prefill = true
+	_, filled, _ := drive(t, fill)
+	sum, said, _ := drive(t, w)
+	if sum.Totals().Operations == 0 || strings.Contains(filled+said, "s3cret") || strings.Contains(filled+said, dir) {
+		t.Errorf("%d operations; outputs:\n%s%s", sum.Totals().Operations, filled, said)
+	}
+}
+
+// A load that is stopped while transactions run has all of them.
+func TestStopDatabase(t *testing.T) {
+	eachServer(t, func(t *testing.T, server string) {
+		w := prepared(t, tables(server))
+		ctx, cancel := context.WithCancel(t.Context())
+		var log loadtest.Log
+		err := loadtest.Drive(ctx, sysbench.Generator{}, w, load.SinkFunc(func(iv interval.Interval) {
+			log.Interval(iv)
+			if iv.Sequence == 1 {
+				cancel()
+			}
+		}))
+		sum := loadtest.Add(log.Intervals())
+		if total := sum.Totals(); err != nil || total.Operations == 0 || total.Service != nil {
+			t.Errorf("%v, %+v", err, total)
+		}
+	})
+}
+
+func TestBadDatabaseOptions(t *testing.T) {
+	for want, more := range map[string][]string{
+		`server: "oracle" is not`:       {"server", "oracle"},
+		"tables":                        {"tables", "0"},
+		"data and table_size exclude":   {"data", "1GiB"},
+		`no option "tablesize" (did`:    {"tablesize", "3"},
+		`no option "point_select"`:      {"point_select", "3"},
+		"rate":                          {"rate", "-5"},
+		`"zipfian" is not special`:      {"rand_type", "zipfian"},
+		`"maybe" is not on, off`:        {"prepared", "maybe"},
+		"an endpoint has its own disks": {"endpoint", "rds", "disk", "/dev/sdb"},
+	} {
+		if _, err := (sysbench.Generator{}).Plan(workload(t, tables("postgresql", more...))); err == nil || !strings.Contains(all(err), want) {
+			t.Errorf("%v: %v, want %q", more, err, want)
+		}
+	}
+	missing := tables("postgresql")
+	delete(missing, "table_size")
+	if _, err := (sysbench.Generator{}).Plan(workload(t, missing)); err == nil || !strings.Contains(all(err), "size of the data is missing") {
+		t.Errorf("without a size: %v", err)
+	}
+}
+
+// A size means as many rows as fit into it.
+func TestRowsOfSize(t *testing.T) {
+	options := tables("postgresql", "data", "512MiB", "test", "oltp_point_select", "rate", "50", "shared_buffers", "64MB")
+	delete(options, "table_size")
+	w := workload(t, options)
+	w.Devices[0].SizeBytes = 8 << 30
+	w.Runtime = time.Minute
+	p, err := sysbench.Generator{}.Plan(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Join(p.Program.Commands, "\n") + strings.Join(p.Program.Data, "\n")
+	rows := (512<<20 - 8<<20) / 255 / 2
+	for _, want := range []string{fmt.Sprintf("--table-size=%d ", rows), "--rate=50", "-c shared_buffers=64MB", "--pgsql-host=/dev/sdb/run", "/dev/sdb: WAL"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("plan lacks %q:\n%s", want, text)
+		}
+	}
+	if j := p.Jobs[0]; j.RateIOPS != 50 || j.Writes || !j.Reads || p.Engine.Loop != interval.LoopOpen || len(p.Engine.Gauges) != 12 {
+		t.Errorf("%+v, %+v", j, p.Engine)
+	}
+	w.Scale.Factor = 0.01
+	if p, err = (sysbench.Generator{}).Plan(w); err != nil || p.ScaledFrom == 0 || !strings.Contains(p.Program.Data[0], fmt.Sprintf("of %d rows", (rows+50)/100)) {
+		t.Errorf("a rehearsal: %v, %+v", err, p.Program.Data)
+	}
+}
