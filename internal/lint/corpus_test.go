@@ -13,6 +13,7 @@ import (
 	"github.com/braggdev/bragg/internal/lint"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/commitlatency"
+	"github.com/braggdev/bragg/internal/load/hammerdb"
 	"github.com/braggdev/bragg/internal/load/iperf3"
 	"github.com/braggdev/bragg/internal/load/mlperf"
 	"github.com/braggdev/bragg/internal/load/pgbench"
@@ -29,6 +30,7 @@ import (
 var catalog = verb.Catalog{Steps: step.All(), Generators: load.Kinds{{Name: "native", Generator: planner{}, JobFiles: true}, {Name: "fio", Generator: planner{}, JobFiles: true},
 	{Name: pgbench.Name, Generator: pgbench.Generator{}}, {Name: stream.Name, Generator: stream.Generator{}},
 	{Name: iperf3.Name, Generator: iperf3.Generator{}, Servers: load.ServersMust}, {Name: commitlatency.Name, Generator: commitlatency.Generator{}},
+	{Name: hammerdb.Name, Generator: hammerdb.Generator{}},
 	{Name: vioperf.Name, Generator: vioperf.Generator{}}, {Name: vdbench.Name, Generator: vdbench.Generator{}},
 	{Name: sysbench.Name, Generator: sysbench.Generator{}}, {Name: mlperf.Name, Generator: mlperf.Generator{}}}, CheckQuery: checkQuery}
 

@@ -6,6 +6,7 @@ import (
 	"github.com/braggdev/bragg/internal/load/chase"
 	"github.com/braggdev/bragg/internal/load/commitlatency"
 	"github.com/braggdev/bragg/internal/load/fio"
+	"github.com/braggdev/bragg/internal/load/hammerdb"
 	"github.com/braggdev/bragg/internal/load/ioengine"
 	"github.com/braggdev/bragg/internal/load/iperf3"
 	"github.com/braggdev/bragg/internal/load/mlperf"
@@ -26,6 +27,8 @@ func Generators() load.Kinds {
 			Generator: fio.Generator{}, JobFiles: true, Simulation: nowhere},
 		{Name: pgbench.Name, Summary: "PostgreSQL's pgbench, where it is installed, on a server of its own or an endpoint",
 			Generator: pgbench.Generator{}, Simulation: pgbench.Simulation{}},
+		{Name: hammerdb.Name, Summary: "TPROC-C of HammerDB, where the user has installed it, on a PostgreSQL of its own or an endpoint",
+			Generator: hammerdb.Generator{}, Simulation: hammerdb.Simulation{}},
 		{Name: mlperf.Name, Summary: "the storage load of machine learning as MLPerf Storage defines it: readers, simulated accelerators, checkpoints",
 			Generator: mlperf.Generator{}, Simulation: mlperf.Simulation{}},
 		{Name: stream.Name, Summary: "bandwidth of memory by the definition of STREAM, checked", Generator: stream.Generator{}},

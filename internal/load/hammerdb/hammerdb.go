@@ -1,114 +1,72 @@
-// Package hammerdb has the scripts and commands by which HammerDB, installed by the user, tests PostgreSQL with TPROC-C, and reads what it
-// prints. It is not a generator yet: only its soak test runs HammerDB.
+// Package hammerdb is the generator that runs TPROC-C of HammerDB, installed by the user, against a PostgreSQL that it starts on the VM or
+// against an endpoint. Bragg neither links nor contains HammerDB.
 //
-//	Test ──Script──▶ Tcl of one action: build, check, run, delete
-//	Access ──Command──▶ hammerdbcli with the server and the passwords in its environment
-//	its output ──ParseOutput──▶ Output: result, transaction counter, failures ──Err──▶ whether it succeeded
-//	hdbxtprofile.log ──ParseProfile──▶ Profiles of single users, by procedure
+//	prefill:  initdb ▶ postgres ▶ HammerDB builds ▶ HammerDB checks ▶ stop
+//	load:     postgres ▶ HammerDB runs; orders in the table of districts ──once per interval──▶ Intervals; its result must fit to them
+//
+//	options.go, plan.go          what a workload asks for, its plan
+//	home.go                      the folder of the installation
+//	script.go                    Tcl of one action: build, check, run, delete
+//	run.go, counts.go            a running load, the counters of its database
+//	output.go, profile.go        what HammerDB prints: result, failures, time profile
+//	simulate.go                  for VMs in memory
 //
 // HammerDB exits with 0 after a build that failed, and after a test in which no transaction succeeded, so that its output alone decides.
+// It counts orders only at both ends of whole minutes. Bragg counts the same rows itself, in every interval.
 package hammerdb
 
 import (
-	"errors"
+	"context"
 	"fmt"
-	"regexp"
-	"strconv"
-	"strings"
+
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/postgres"
+	"github.com/braggdev/bragg/internal/load/program"
 )
 
-// Output is what one call of hammerdbcli printed.
-type Output struct {
-	Result    *Result  // nil without a timed test
-	Counter   []Count  // of the transaction counter, in order
-	Succeeded int      // users that ended with success
-	Failed    int      // users that ended with a failure
-	Errors    []string // of users, at most errorsMax
-	// FailedCalls are transactions that failed. HammerDB only prints a line for each, and its time profile counts them as others.
-	FailedCalls int
-	Complete    bool // all users ended
-}
+// Name is the name of the generator.
+const Name = "hammerdb"
 
-// Result is that of a timed TPROC-C test.
-type Result struct {
-	NOPM, TPM uint64 // new orders, and transactions as the database counts them, per minute
-	Database  string // "PostgreSQL", as HammerDB names it
-}
+// Generator runs HammerDB.
+type Generator struct{}
 
-// Count is a value of the transaction counter.
-type Count struct {
-	TPM      uint64
-	Database string
-}
+var _ load.Generator = Generator{}
 
-const errorsMax = 20
-
-var (
-	resultPattern = regexp.MustCompile(`^Vuser \d+:TEST RESULT : System achieved (\d{1,15}) NOPM from (\d{1,15}) (.{1,40}) TPM$`)
-	countPattern  = regexp.MustCompile(`^(\d{1,15}) (.{1,40}) tpm$`)
-	endPattern    = regexp.MustCompile(`^Vuser \d+:FINISHED (SUCCESS|FAILED)$`)
-	callPattern   = regexp.MustCompile(`^Vuser \d+:.{1,40} Procedure Error\b`)
-	errorPattern  = regexp.MustCompile(`^Error in Virtual User \d+: (.*)$`)
-)
-
-// completeLine is printed once all users have ended.
-const completeLine = "ALL VIRTUAL USERS COMPLETE"
-
-// ParseOutput reads the output of hammerdbcli. A last line without a line feed is left out, because its numbers may be cut.
-func ParseOutput(text string) (o Output, err error) {
-	for line := range strings.Lines(text) {
-		line, whole := strings.CutSuffix(line, "\n")
-		if !whole {
-			break
-		}
-		line = strings.Trim(line, "\r") // the command line begins lines with it, to return over its prompt
-		if m := resultPattern.FindStringSubmatch(line); m != nil {
-			if o.Result != nil {
-				return o, errors.New("HammerDB printed two results")
-			}
-			o.Result = &Result{NOPM: number(m[1]), TPM: number(m[2]), Database: m[3]}
-		} else if m := countPattern.FindStringSubmatch(line); m != nil {
-			o.Counter = append(o.Counter, Count{number(m[1]), m[2]})
-		} else if m := endPattern.FindStringSubmatch(line); m != nil && m[1] == "SUCCESS" {
-			o.Succeeded++
-		} else if m != nil {
-			o.Failed++
-		} else if callPattern.MatchString(line) {
-			o.FailedCalls++
-		} else if m := errorPattern.FindStringSubmatch(line); m != nil && len(o.Errors) < errorsMax {
-			o.Errors = append(o.Errors, m[1])
-		} else if line == completeLine {
-			o.Complete = true
-		}
+// Plan returns the commands that would run and the data that they need. It does not look at this machine's programs.
+func (Generator) Plan(w load.Workload) (load.Plan, error) {
+	c, err := parse(&w)
+	if err != nil {
+		return load.Plan{}, err
 	}
-	return o, nil
+	return c.plan(&w)
 }
 
-// number reads digits that a pattern has bounded.
-func number(digits string) uint64 {
-	n, _ := strconv.ParseUint(digits, 10, 64)
-	return n
-}
-
-// Err is why a call failed, nil if all of its users ended with success and a test had new orders.
-func (o *Output) Err() error {
-	switch {
-	case o.Failed > 0 || len(o.Errors) > 0:
-		return fmt.Errorf("HammerDB: %d users failed: %s", max(o.Failed, 1), strings.Join(o.Errors, "; "))
-	case !o.Complete:
-		return errors.New("HammerDB: its output ends before all users did")
-	case o.Succeeded == 0:
-		return errors.New("HammerDB: no user ended with success")
-	case o.Result != nil && o.Result.NOPM == 0:
-		return fmt.Errorf("HammerDB: no new order in the whole test, and %d transactions failed", o.FailedCalls)
+// Prepare finds the programs and, for a load, starts the server and lets HammerDB wait for the start. A prefill writes only once it runs.
+func (Generator) Prepare(ctx context.Context, w load.Workload) (load.Instance, error) {
+	c, err := parse(&w)
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	in := &instance{workload: w, config: c, said: program.NewTranscript(load.OutputBytesMax)}
+	if err := in.prepare(ctx); err != nil {
+		_ = in.Close()
+		return nil, fmt.Errorf("prepare workload %q: %w", w.Name, err)
+	}
+	return in, nil
 }
 
-// NewOrderShare is NOPM per TPM, 0 without transactions.
-func (r *Result) NewOrderShare() float64 {
-	if r.TPM == 0 {
-		return 0
+// opNewOrder is the only operation: HammerDB's own measure.
+const opNewOrder = "new-order"
+
+var ownGauges = []interval.Gauge{{Name: "transactions", Unit: "1/min"}}
+
+// engine describes the load before the versions on the VM are known.
+func (c *config) engine() interval.Engine {
+	e := interval.Engine{Name: Name, Loop: interval.LoopClosed, Operations: []string{opNewOrder}, Gauges: ownGauges,
+		Notes: []interval.EngineNote{{Code: interval.NoteResolution, Text: "new orders are counted in the database once per interval, and have no latencies"}}}
+	if c.server.Endpoint == "" {
+		e.Gauges = append(ownGauges[:1:1], postgres.Gauges...)
 	}
-	return float64(r.NOPM) / float64(r.TPM)
+	return e
 }

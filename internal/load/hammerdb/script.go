@@ -19,6 +19,10 @@ type Test struct {
 	// Procedures makes transactions procedures instead of functions. HammerDB calls functions by a way of its own Tcl library, which
 	// other ones, such as that of Debian, do not have: then every transaction fails.
 	Procedures bool
+	// AllWarehouses lets each user change its warehouse with each transaction; otherwise it stays with one.
+	AllWarehouses bool
+	// KeyAndThink lets users wait as people do, several seconds per transaction.
+	KeyAndThink bool
 }
 
 // Action is what one call of hammerdbcli does.
@@ -30,7 +34,17 @@ const (
 	Check  Action = "check"
 	Run    Action = "run"
 	Delete Action = "delete"
+	// Probe loads the library of the database, and prints its version after probeMark, and how it calls functions.
+	Probe Action = "probe"
 )
+
+const probeMark = "Pgtcl is version "
+
+// readyLine is printed by a run before its users start. They start once a line comes from standard input.
+const readyLine = "ready to start"
+
+// marginSeconds is how long HammerDB may need for its results after the end of a test.
+const marginSeconds = 60
 
 // Access is how HammerDB reaches PostgreSQL. It goes into the environment, so that scripts and argument lists have no passwords and no
 // addresses. HammerDB prints the address of a build in capital letters.
@@ -71,6 +85,13 @@ func (a *Access) Environment() (env []string) {
 func (t *Test) Script(action Action) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	line("fconfigure stdout -buffering line")
+	if action == Probe {
+		line("set library [package require Pgtcl]")
+		line("catch {pg_exec_prepared} usage") // the message says how it is called
+		line("puts \"%s$library: $usage\"", probeMark)
+		return b.String()
+	}
 	line("dbset db pg")
 	line("dbset bm TPC-C")
 	for _, v := range (&Access{}).variables() {
@@ -87,12 +108,16 @@ func (t *Test) Script(action Action) string {
 	case Delete:
 		line("deleteschema")
 	case Run:
-		for _, s := range [][2]string{{"driver", "timed"}, {"rampup", strconv.Itoa(t.RampupMinutes)}, {"duration", strconv.Itoa(t.Minutes)}, {"timeprofile", "true"}} {
+		for _, s := range [][2]string{{"driver", "timed"}, {"rampup", strconv.Itoa(t.RampupMinutes)}, {"duration", strconv.Itoa(t.Minutes)}, {"timeprofile", "true"},
+			{"allwarehouse", strconv.FormatBool(t.AllWarehouses)}, {"keyandthink", strconv.FormatBool(t.KeyAndThink)}} {
 			line("diset tpcc pg_%s %s", s[0], s[1])
 		}
 		line("loadscript")
 		line("vuset vu %d", t.Users)
 		line("vucreate")
+		line("dict set ::genericdict commandline keepalive_margin %d", marginSeconds)
+		line("puts {%s}", readyLine)
+		line("gets stdin")
 		line("vurun")
 	}
 	line("vudestroy")

@@ -4,12 +4,15 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/hammerdb"
+	"github.com/braggdev/bragg/internal/load/loadtest"
 	"github.com/braggdev/bragg/internal/load/postgres"
 	"github.com/braggdev/bragg/internal/load/program"
 )
@@ -65,6 +68,43 @@ func TestHammerDB(t *testing.T) {
 	}
 }
 
+// TestGenerator runs the contract suite with the real program, and one whole minute of it.
+func TestGenerator(t *testing.T) {
+	home := os.Getenv("HAMMERDB_HOME")
+	if home == "" {
+		t.Log("part of the soak: set HAMMERDB_HOME to an installation of HammerDB")
+		return
+	}
+	w := prefilled(t, home)
+	loadtest.RunAny(t, subject(w))
+	checkOrphans(t, w)
+	w.Runtime = time.Minute
+	in, err := hammerdb.Generator{}.Prepare(t.Context(), w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log loadtest.Log
+	if err := in.Run(t.Context(), &log); err != nil {
+		t.Error(err)
+	}
+	text := in.(load.Teller).Outputs()[0].Text
+	t.Log(text)
+	m := regexp.MustCompile(`result: (\d+) NOPM and \d+ TPM, as HammerDB counts; (\d+) new orders`).FindStringSubmatch(text)
+	calls := regexp.MustCompile(`user 2 NEWORD: (\d+) calls`).FindStringSubmatch(text)
+	if m == nil || calls == nil || calls[1] != m[2] {
+		t.Fatalf("result %q, calls %q", m, calls)
+	}
+	var most, sum uint64
+	for _, iv := range log.Intervals() {
+		sum += iv.Directions[0].Operations
+		most = max(most, iv.Directions[0].Operations)
+	}
+	t.Logf("%d new orders in %d intervals, at most %d in one", sum, len(log.Intervals()), most)
+	if fmt.Sprint(sum) != m[2] {
+		t.Errorf("intervals have %d new orders, want %s", sum, m[2])
+	}
+}
+
 func newBench(t *testing.T, home string) *bench {
 	dir, err := os.MkdirTemp("/var/tmp", "bragg-test-") // which PostgreSQL's user may enter
 	if err != nil {
@@ -110,7 +150,9 @@ func (b *bench) call(action hammerdb.Action) hammerdb.Output {
 		b.t.Fatal(err)
 	}
 	at := b.server.Room.Path(folder)
-	text, err := b.server.Room.Confine(hammerdb.Command(b.home, at+"/script.tcl", at, &b.access)).Run(b.t.Context())
+	command := b.server.Room.Confine(hammerdb.Command(b.home, at+"/script.tcl", at, &b.access))
+	command.Stdin = strings.NewReader("start\n") // for the users of a run
+	text, err := command.Run(b.t.Context())
 	b.spoken += text
 	b.t.Logf("%s: %v\n%s", action, err, strings.ReplaceAll(text, "\r", ""))
 	if err != nil {

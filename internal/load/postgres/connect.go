@@ -65,6 +65,22 @@ func (c *Conn) Execute(ctx context.Context, name string, parameters ...[]byte) e
 	return c.server.Conceal(c.conn.ExecPrepared(ctx, name, parameters, binary, nil).Read().Err)
 }
 
+// Row runs a prepared statement without parameters, and returns the first row of its answer as text.
+func (c *Conn) Row(ctx context.Context, name string) ([]string, error) {
+	answer := c.conn.ExecPrepared(ctx, name, nil, nil, nil).Read()
+	if answer.Err != nil {
+		return nil, c.server.Conceal(answer.Err)
+	}
+	if len(answer.Rows) == 0 {
+		return nil, errors.New("the answer has no row")
+	}
+	var texts []string
+	for _, value := range answer.Rows[0] {
+		texts = append(texts, string(value))
+	}
+	return texts, nil
+}
+
 // State is the class of an error that the server reported, "" for any other.
 func State(err error) string {
 	var answer *pgconn.PgError

@@ -85,9 +85,27 @@ func (s *Server) environment() []string {
 	return env
 }
 
+// Login is how a client connects that does not know the variables of PostgreSQL: as Role, or as the user of the endpoint.
+type Login struct {
+	Host, Port, SSLMode, Database, User, Password string
+	Admin, AdminDatabase                          string // who may make databases; the user of an endpoint itself
+}
+
+// Login returns how commands with the room connect.
+func (s *Server) Login() Login {
+	if s.config.Endpoint == "" { // which trusts everyone who can reach its socket
+		return Login{Host: s.Socket(), Port: "5432", SSLMode: "disable", Database: Role, User: Role, Password: Role, Admin: adminRole, AdminDatabase: adminRole}
+	}
+	e := s.endpoint
+	l := Login{Host: e["host"], Port: cmp.Or(e["port"], "5432"), SSLMode: cmp.Or(e["sslmode"], "prefer"), User: cmp.Or(e["user"], adminRole), Password: e["password"]}
+	l.Database = cmp.Or(e["dbname"], l.User)
+	l.Admin, l.AdminDatabase = l.User, l.Database
+	return l
+}
+
 // Complete adds what all commands of the load have: environment, account and the room.
 func (s *Server) Complete(c program.Command) program.Command {
-	c.Env = s.environment()
+	c.Env = append(s.environment(), c.Env...)
 	return s.Room.Confine(c)
 }
 

@@ -35,7 +35,8 @@ func EndpointFacts(name string) string {
 	return fmt.Sprintf("endpoint %q, from %s or %s on the VM", name, EndpointVariable(name), EndpointFile(name))
 }
 
-var endpointKeys = []string{"user", "dbname", "sslmode", "sslrootcert", "connect_timeout", "port", "password", "host"}
+// endpointKeys are replaced in this order.
+var endpointKeys = []string{"user", "dbname", "sslmode", "sslrootcert", "connect_timeout", "password", "host", "port"}
 
 const endpointBytesMax = 64 << 10
 
@@ -114,15 +115,23 @@ func (e Endpoint) Conceal(text string) string {
 		case value == "":
 		case key == "host", key == "password":
 			text = strings.ReplaceAll(text, value, "("+key+")")
+			text = strings.ReplaceAll(text, strings.ToUpper(value), "("+key+")") // as HammerDB prints it
 		case key == "port":
 			text = strings.ReplaceAll(text, "port "+value, "port (port)")
+			text = strings.ReplaceAll(text, "(host):"+value, "(host):(port)") // the host is replaced before
 		default:
 			for _, quote := range []string{`"`, "'"} {
 				text = strings.ReplaceAll(text, quote+value+quote, "("+key+")")
 			}
+			text = upperPattern(value).ReplaceAllString(text, "${1}("+key+")")
 		}
 	}
 	return text
+}
+
+// upperPattern finds a value in capital letters where HammerDB asks whether to build, check or delete a schema.
+func upperPattern(value string) *regexp.Regexp {
+	return regexp.MustCompile(`(\b(?:the|role|under user|DATABASE|OWNER|User) )(?:` + regexp.QuoteMeta(strings.ToUpper(value)) + `|` + regexp.QuoteMeta(value) + `)\b`)
 }
 
 // concealed is an error of a program without the settings of an endpoint.

@@ -36,6 +36,8 @@ func TestConceal(t *testing.T) {
 		"failed to connect to `user=bench database=sales`: 10.1.2.3:5432 (db.example): dial error":                                   "failed to connect to (address): (address) ((host)): dial error",
 		`read tcp 10.9.9.9:40312->10.1.2.3:5432: connection reset by peer`:                                                           `read tcp (address)->(address): connection reset by peer`,
 		`read tcp [fe80::1%eth0]:40312->[2001:db8::1]:5432: i/o timeout`:                                                             `read tcp (address)->(address): i/o timeout`,
+		"check the SALES TPROC-C schema and role BENCH\n in host DB.EXAMPLE:5433 under user BENCH?":                                  "check the (dbname) TPROC-C schema and role (user)\n in host (host):(port) under user (user)?",
+		"CREATING DATABASE sales under OWNER bench":                                                                                  "CREATING DATABASE (dbname) under OWNER (user)",
 		`pgbench: 5433 transactions`: `pgbench: 5433 transactions`,
 	} {
 		if got := access.Conceal(text); got != want {

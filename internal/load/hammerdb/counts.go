@@ -1,0 +1,129 @@
+package hammerdb
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load/postgres"
+	"github.com/braggdev/bragg/internal/load/program"
+	"github.com/braggdev/bragg/internal/wait"
+)
+
+// reading has the counters of the database at a time of the run's axis.
+type reading struct {
+	at           int64
+	orders       uint64
+	transactions uint64 // committed and rolled back
+	err          error
+}
+
+const (
+	countName  = "count"
+	countQuery = "SELECT (SELECT sum(d_next_o_id) FROM district), (SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database())"
+)
+
+// counter reads the counters over one connection. Only one goroutine uses it at a time.
+type counter struct {
+	conn *postgres.Conn
+	axis program.Axis
+}
+
+func openCounter(ctx context.Context, s *postgres.Server) (*counter, error) {
+	conn, err := s.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := conn.Prepare(ctx, countName, countQuery); err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("count orders: %w", err)
+	}
+	return &counter{conn: conn}, nil
+}
+
+func (c *counter) close() {
+	if c != nil {
+		c.conn.Close()
+	}
+}
+
+func (c *counter) read(ctx context.Context) (r reading) {
+	began := c.axis.Now()
+	row, err := c.conn.Row(ctx, countName)
+	r.at = began + (c.axis.Now()-began)/2
+	if err == nil && len(row) == 2 {
+		if r.orders, err = strconv.ParseUint(row[0], 10, 63); err == nil {
+			r.transactions, err = strconv.ParseUint(row[1], 10, 63)
+		}
+	}
+	if err != nil {
+		r.err = fmt.Errorf("count orders: %w", err)
+	}
+	return r
+}
+
+// follow reads at the boundaries of intervals until ctx ends or a reading fails, and closes the channel.
+func (c *counter) follow(ctx context.Context, period time.Duration, to chan<- reading) {
+	defer close(to)
+	for {
+		now := c.axis.Now()
+		if wait.For(ctx, period-time.Duration(now%int64(period))) != nil {
+			return
+		}
+		r := c.read(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if to <- r; r.err != nil {
+			return
+		}
+	}
+}
+
+// counts turns readings into operations.
+type counts struct {
+	out   *program.Recorder
+	last  reading
+	first int64 // reading before the first order, 0 until there is one
+	rate  float64
+}
+
+// add counts what was completed since the reading before. Orders between two readings are spread evenly over the intervals between them.
+func (c *counts) add(r reading) {
+	before := c.last
+	c.last = r
+	if r.orders < before.orders || r.at <= before.at {
+		return
+	}
+	n := r.orders - before.orders
+	if n > 0 && c.first == 0 {
+		c.first = before.at
+	}
+	if r.transactions >= before.transactions {
+		c.rate = float64(r.transactions-before.transactions) / time.Duration(r.at-before.at).Minutes()
+	}
+	period := int64(c.out.Period())
+	for at, counted := before.at, uint64(0); ; {
+		end := min((at/period+1)*period, r.at)
+		upTo := uint64(float64(n) * float64(end-before.at) / float64(r.at-before.at))
+		if end == r.at {
+			upTo = n
+		}
+		c.out.Count(0, end-1, upTo-counted, 0)
+		if at, counted = end, upTo; at >= r.at {
+			return
+		}
+	}
+}
+
+// gauges has the series of an interval: its own and those of the server.
+func (c *counts) gauges(server interval.GaugeValues) interval.GaugeValues {
+	return append(interval.GaugeValues{c.rate}, server...)
+}
+
+func newCounts(out *program.Recorder, first reading) *counts {
+	return &counts{out: out, last: first, rate: math.NaN()}
+}

@@ -1,0 +1,142 @@
+package hammerdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load/program"
+)
+
+// follower is what follows a running load.
+type follower struct {
+	*instance
+	axis    program.Axis
+	out     *program.Recorder
+	counts  *counts
+	began   int64
+	server  interval.GaugeValues
+	stopped bool // ended by a signal, because its time is over or it was cancelled
+}
+
+// over reports whether the time of the load has passed. Its clock begins with the first order.
+func (f *follower) over() bool {
+	c, runtime := f.config, f.workload.Runtime
+	start := f.counts.first
+	if start == 0 {
+		start = f.began + int64(startMax) + int64(userDelay)*int64(c.test.Users)
+	}
+	if !c.cut(runtime) {
+		return f.axis.Now() > start+int64(c.takes()+resultMax) // it should have ended by itself
+	}
+	return f.axis.Now() >= start+int64(runtime)
+}
+
+// end is where the last interval ends: a load of a set time lasts exactly that long.
+func (f *follower) end() int64 {
+	if runtime := f.workload.Runtime; f.stopped && f.counts.first > 0 && runtime > 0 && f.axis.Now() >= f.counts.first+int64(runtime) {
+		return f.counts.first + int64(runtime)
+	}
+	return f.axis.Now()
+}
+
+// follow counts until HammerDB has ended. A server that does not answer delays intervals for a while; one that is gone is an error.
+func (f *follower) follow(ctx context.Context, readings <-chan reading) (err error) {
+	process := f.call.process
+	stop := &program.Stopper{Process: process, Signal: syscall.SIGTERM, Grace: stopGrace}
+	defer stop.End()
+	tick := time.NewTicker(min(lookEvery, f.out.Period()/2))
+	defer tick.Stop()
+	cancelled := ctx.Done()
+	for {
+		select {
+		case <-process.Done():
+			f.look()
+			return err
+		case r, open := <-readings:
+			if !open {
+				readings = nil
+				break
+			}
+			if r.err != nil {
+				err = r.err
+				stop.Begin()
+				break
+			}
+			f.counts.add(r)
+			f.look()
+		case <-tick.C:
+			now := f.axis.Now()
+			f.out.Release(min(now, max(f.counts.last.at, now-int64(holdMax))))
+			if f.over() && !f.stopped && err == nil {
+				if f.stopped = true; !f.config.cut(f.workload.Runtime) {
+					err = errors.New("HammerDB did not end by itself after its test")
+				}
+				stop.Begin()
+			}
+		case <-cancelled:
+			cancelled, f.stopped = nil, true
+			stop.Begin()
+		}
+	}
+}
+
+// look notes the series of the present.
+func (f *follower) look() {
+	if values, fresh := f.series.Look(f.out.Period()); fresh {
+		f.server = values
+	}
+	p := f.call.process
+	f.out.Effort(p.UsedCPU(), p.Effort(), f.axis.Now())
+	f.out.Gauge(f.counts.gauges(f.server), f.counts.last.at-1)
+}
+
+// The share of new orders in all transactions, as measured on PostgreSQL and MySQL. A share outside means that others use the database, or
+// that transactions fail.
+const shareLeast, shareMost = 0.40, 0.47
+
+// conclude holds the result of HammerDB against the orders that were counted, and keeps both.
+func (in *instance) conclude(orders uint64) error {
+	r, failed := in.call.result()
+	if r == nil {
+		return errors.New("HammerDB printed no result")
+	}
+	say := func(format string, args ...any) { fmt.Fprintf(in.said, format+"\n", args...) }
+	say("result: %d NOPM and %d TPM, as HammerDB counts; %d new orders were counted in the whole load", r.NOPM, r.TPM, orders)
+	if share := r.NewOrderShare(); share < shareLeast || share > shareMost {
+		say("note: %.3f of all transactions are new orders, expected are %.2f to %.2f: other clients use the server, or transactions fail", share, shareLeast, shareMost)
+	}
+	if failed > 0 {
+		say("note: %d transactions failed, which HammerDB counts as others", failed)
+	}
+	in.tellProfile(say)
+	if r.NOPM*uint64(in.config.test.Minutes) > orders {
+		return &diag.Error{Code: "totals-differ", Exit: diag.ExitUndecided,
+			Message: fmt.Sprintf("HammerDB reports %d new orders in %d minutes, and the database counted %d in the whole load", r.NOPM*uint64(in.config.test.Minutes), in.config.test.Minutes, orders)}
+	}
+	return nil
+}
+
+// tellProfile keeps the time profile of each user.
+func (in *instance) tellProfile(say func(format string, args ...any)) {
+	text, err := os.ReadFile(in.server.Room.Path(folder, ProfileFile))
+	if err != nil {
+		say("note: no time profile: %v", errors.Unwrap(err))
+		return
+	}
+	users, err := ParseProfile(string(text))
+	if err != nil {
+		say("note: %v", err)
+		return
+	}
+	for _, u := range users {
+		for _, p := range u.Procedures {
+			say("user %d %s: %d calls, mean %v, p50 %v, p95 %v, p99 %v, max %v", u.User, p.Name, p.Calls, p.Mean, p.P50, p.P95, p.P99, p.Max)
+		}
+	}
+}

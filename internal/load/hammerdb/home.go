@@ -1,0 +1,111 @@
+package hammerdb
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/load"
+)
+
+// HomeVariable names the folder of the installation. A scenario cannot: it is untrusted, and a program of that folder is run.
+const HomeVariable = "BRAGG_HAMMERDB_HOME"
+
+// homeFile has the folder on machines whose agents do not get variables.
+const homeFile = "/etc/bragg/hammerdb"
+
+// homePatterns are where HammerDB's own instructions unpack it.
+var homePatterns = []string{"/opt/HammerDB-*", "/usr/local/HammerDB-*"}
+
+// oldest is the first version that is supported. Versions 5 and newer are not tested.
+const oldest = "4.12"
+
+var need = load.Need{Program: "hammerdbcli", Oldest: oldest}
+
+const homeHint = "download HammerDB " + oldest + " or newer from its web site, unpack it on the VM, and set " + HomeVariable +
+	" to its folder, or write that into " + homeFile + "; no distribution has a package of it"
+
+func missing(format string, args ...any) error {
+	return &diag.Error{Code: "program-missing", Exit: diag.ExitUnavailable, Message: fmt.Sprintf(format, args...), Hint: homeHint}
+}
+
+// findHome returns the folder of the installation.
+func findHome() (string, error) {
+	home, from := os.Getenv(HomeVariable), HomeVariable
+	if home == "" {
+		text, err := os.ReadFile(homeFile)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+		home, from = strings.TrimSpace(string(text)), homeFile
+	}
+	if home == "" {
+		for _, pattern := range homePatterns {
+			found, _ := filepath.Glob(pattern)
+			if slices.SortFunc(found, func(a, b string) int { return slices.Compare(versionNumbers(a), versionNumbers(b)) }); len(found) > 0 {
+				home, from = found[len(found)-1], filepath.Dir(pattern)
+			}
+		}
+	}
+	switch {
+	case home == "":
+		return "", missing("find HammerDB on this machine: %s is not set, and there is no %s", HomeVariable, strings.Join(append([]string{homeFile}, homePatterns...), ", no "))
+	case !filepath.IsAbs(home):
+		return "", missing("find HammerDB on this machine: %s has %q, which is not a whole path", from, home)
+	}
+	if info, err := os.Stat(filepath.Join(home, "hammerdbcli")); err != nil || !info.Mode().IsRegular() {
+		return "", missing("find HammerDB on this machine: the folder %s, from %s, has no hammerdbcli", home, from)
+	}
+	return home, nil
+}
+
+var (
+	versionPattern = regexp.MustCompile(`(?m)^\r?HammerDB CLI v(\d{1,4}(?:\.\d{1,4}){0,3})\r?$`)
+	libraryPattern = regexp.MustCompile(`(?m)^\r?` + probeMark + `(\d{1,4}(?:\.\d{1,4}){0,3}): (.*)$`)
+)
+
+// versions are what a probe found.
+type versions struct {
+	hammerdb, library string
+	// foreign: the Tcl library is not the one that HammerDB brings. That one takes the formats of a call before its parameters, and may be used
+	// by several users at a time; that of Debian does neither.
+	foreign bool
+}
+
+// readProbe reads what a probe printed.
+func readProbe(home, text string) (v versions, err error) {
+	m := versionPattern.FindStringSubmatch(text)
+	if m == nil {
+		return v, missing("HammerDB in %s prints no version: %.400s", home, strings.TrimSpace(text))
+	}
+	v.hammerdb = m[1]
+	if slices.Compare(versionNumbers(v.hammerdb), versionNumbers(oldest)) < 0 {
+		return v, missing("HammerDB in %s is version %s, want %s or newer", home, v.hammerdb, oldest)
+	}
+	if m = libraryPattern.FindStringSubmatch(text); m == nil {
+		return v, missing("HammerDB in %s cannot load its library for PostgreSQL, Pgtcl: %.400s", home, strings.TrimSpace(text))
+	}
+	v.library, v.foreign = m[1], strings.Contains(m[2], foreignUsage)
+	return v, nil
+}
+
+var numberPattern = regexp.MustCompile(`\d{1,9}`)
+
+// versionNumbers are the numbers in a version or in the name of a folder.
+func versionNumbers(text string) (list []int) {
+	for _, digits := range numberPattern.FindAllString(filepath.Base(text), -1) {
+		n, _ := strconv.Atoi(digits)
+		list = append(list, n)
+	}
+	return list
+}
+
+// foreignUsage is in the message of a library that takes parameters right behind the name of a prepared statement.
+const foreignUsage = "statementName [parm"

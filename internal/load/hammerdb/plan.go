@@ -1,0 +1,63 @@
+package hammerdb
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/postgres"
+	"github.com/braggdev/bragg/internal/unit"
+)
+
+// plan describes a load or a prefill.
+func (c *config) plan(w *load.Workload) (load.Plan, error) {
+	p := load.Plan{Engine: c.engine(), BytesWritten: -1, Program: &load.ProgramPlan{Needs: append([]load.Need{need}, c.server.Needs()...)}}
+	n := c.test.Warehouses
+	data := postgres.Data{Text: fmt.Sprintf("%d warehouses, %s", n, unit.FormatBytes(dataBytes(n))), Bytes: dataBytes(n), FullBytes: dataBytes(c.fullCount)}
+	if err := c.server.PlanData(w, &p, data); err != nil {
+		return p, err
+	}
+	server, own := c.server.Planned(), c.server.Endpoint == ""
+	if own && w.Prefill {
+		postgres.Show(&p, server.Initdb())
+	}
+	if own {
+		postgres.Show(&p, server.Postgres())
+	}
+	note := func(format string, args ...any) { p.Notes = append(p.Notes, fmt.Sprintf(format, args...)) }
+	if w.Prefill {
+		c.show(&p, Build)
+		c.show(&p, Check)
+		p.BytesWritten = 2 * dataBytes(n) // with the WAL
+		if !own {
+			note("the prefill replaces the tables of HammerDB in the endpoint, and they stay there after the run")
+		}
+		return p, nil
+	}
+	c.show(&p, Run)
+	p.Jobs = []load.JobPlan{{Name: opNewOrder, Pattern: "transactions", QueueDepth: c.test.Users, DepthAsked: c.test.Users, Clones: 1, Reads: true, Writes: true, Flushes: true}}
+	p.TakesLeast, p.TakesMost, p.Timed = c.takes(), c.takes(), true
+	switch takes := c.takes(); {
+	case c.cut(w.Runtime):
+		note("HammerDB measures whole minutes, and the load is shorter: it is ended without a result of HammerDB's own")
+	case w.Runtime > takes:
+		note("HammerDB measures whole minutes: the load ends after %v", takes)
+	}
+	if own {
+		note("the clients run on the VM of the server and share its CPUs")
+	}
+	if c.test.Users > n && !c.test.AllWarehouses {
+		note("%d users share %d warehouses and wait for each other's locks", c.test.Users, n)
+	}
+	return p, nil
+}
+
+// show adds a call of HammerDB to a plan, with its script.
+func (c *config) show(p *load.Plan, action Action) {
+	script := slices.Collect(strings.Lines(c.test.Script(action)))
+	for i := range script {
+		script[i] = strings.TrimSpace(script[i])
+	}
+	p.Program.Commands = append(p.Program.Commands, Command("", string(action)+".tcl", "", &Access{}).String()+"   # "+strings.Join(script, "; "))
+}

@@ -1,0 +1,463 @@
+package hammerdb
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/postgres"
+	"github.com/braggdev/bragg/internal/load/program"
+	"github.com/braggdev/bragg/internal/wait"
+)
+
+// Bounds.
+const (
+	stopGrace  = 5 * time.Second // between SIGTERM and SIGKILL
+	lookEvery  = 200 * time.Millisecond
+	holdMax    = 5 * time.Second        // how long an interval waits for a server that does not answer
+	readyMax   = 2 * time.Minute        // for HammerDB to load and to make its users
+	userDelay  = 500 * time.Millisecond // of HammerDB between the starts of two users
+	startMax   = 30 * time.Second       // for the first order, beside the delays of users
+	resultMax  = (marginSeconds + 30) * time.Second
+	queryMax   = 10 * time.Second // for a single reading
+	folder     = "tcl"            // of scripts and temporary files in the room
+	outputName = "hammerdb.txt"
+)
+
+// instance is one prepared load or prefill.
+type instance struct {
+	workload load.Workload
+	config   *config
+	home     string
+	versions versions
+	server   *postgres.Server
+	series   *postgres.Series
+	counter  *counter
+	said     *program.Transcript // commands and what they printed
+	call     *call               // of a load: HammerDB, which waits for its start
+	used     bool
+}
+
+var (
+	_ load.Describer = (*instance)(nil)
+	_ load.Timed     = (*instance)(nil)
+	_ load.Teller    = (*instance)(nil)
+)
+
+// prepare finds programs and data, starts the server of a load, and lets HammerDB make its users.
+func (in *instance) prepare(ctx context.Context) (err error) {
+	c := in.config
+	if in.home, err = findHome(); err != nil {
+		return err
+	}
+	if in.server, err = c.server.Open(ctx, &in.workload, postgres.Use{Name: Name, Said: in.said}); err != nil {
+		return err
+	}
+	if err := in.probe(ctx); err != nil {
+		return err
+	}
+	if in.workload.Prefill && c.server.Endpoint == "" {
+		return nil // it makes the server once it runs
+	}
+	if err := in.server.Up(ctx); err != nil || in.workload.Prefill {
+		return err
+	}
+	if err := in.checkData(ctx); err != nil {
+		return err
+	}
+	if in.counter, err = openCounter(ctx, in.server); err != nil {
+		return err
+	}
+	if in.series, err = in.server.OpenSeries(ctx); err != nil {
+		return err
+	}
+	if in.call, err = in.start(Run); err != nil {
+		return err
+	}
+	return in.call.ready(ctx)
+}
+
+// probe finds the versions of HammerDB and of its library.
+func (in *instance) probe(ctx context.Context) error {
+	p, err := in.start(Probe)
+	if err != nil {
+		return err
+	}
+	failed := p.end(ctx)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	text := p.head()
+	if in.versions, err = readProbe(in.home, text); err != nil {
+		return err
+	}
+	if failed != nil {
+		return missing("HammerDB in %s does not run: %v: %.400s", in.home, failed, strings.TrimSpace(text))
+	}
+	if !in.config.test.Procedures && in.versions.foreign {
+		return &diag.Error{Code: "bad-generator-option", Exit: diag.ExitData,
+			Message: fmt.Sprintf("transactions: functions need HammerDB's own library; its Tcl has Pgtcl %s, with which all of them fail", in.versions.library),
+			Hint:    "use transactions: procedures, and build the schema with it"}
+	}
+	return nil
+}
+
+// checkData makes sure that the server has the warehouses of the workload.
+func (in *instance) checkData(ctx context.Context) error {
+	found, err := in.server.Query(ctx, "SELECT count(*) FROM warehouse")
+	if err == nil && found == fmt.Sprint(in.config.test.Warehouses) {
+		return nil
+	} else if err != nil && !program.Failed(err) {
+		return err
+	} else if err != nil {
+		found = "no"
+	}
+	return &diag.Error{Code: "no-database", Exit: diag.ExitData, Err: err,
+		Message: fmt.Sprintf("want %d warehouses, found %s", in.config.test.Warehouses, found),
+		Hint:    "add workload.PrefillRun for this workload, or for one with the same disk and warehouses, before the load"}
+}
+
+// Engine describes the programs of this VM; see load.Describer.
+func (in *instance) Engine() interval.Engine {
+	e := in.config.engine()
+	e.Version = in.versions.hammerdb
+	if in.config.test.Users > 1 && in.versions.foreign {
+		e.Notes = append(e.Notes, interval.EngineNote{Code: "library-threads",
+			Text: fmt.Sprintf("Pgtcl %s is not HammerDB's own, and may crash with more than one user", in.versions.library)})
+	}
+	in.server.Describe(&e)
+	return e
+}
+
+// SetTime places the workload on the run's axis; see load.Timed.
+func (in *instance) SetTime(zeroUnixNanos, startNanos int64) {
+	in.workload.ZeroUnixNanos, in.workload.StartNanos = zeroUnixNanos, startNanos
+}
+
+// Outputs has the commands with their output, and the server's log; see load.Teller.
+func (in *instance) Outputs() []load.Output { return in.server.Outputs(outputName) }
+
+// Close ends HammerDB and the server, and removes the files of HammerDB, which have the passwords of an endpoint.
+func (in *instance) Close() error {
+	in.used = true
+	in.call.kill()
+	in.counter.close()
+	in.series.Close()
+	in.call, in.counter, in.series = nil, nil, nil
+	if in.server != nil && in.server.Room != nil {
+		_ = os.RemoveAll(in.server.Room.Path(folder))
+	}
+	return in.server.Close()
+}
+
+// Run runs the load or the prefill; see load.Instance.
+func (in *instance) Run(ctx context.Context, sink load.Sink) error {
+	if in.used {
+		return fmt.Errorf("run workload %q: it ran before or is closed", in.workload.Name)
+	}
+	defer func() { _ = in.Close() }()
+	axis := program.NewAxis(in.workload.ZeroUnixNanos)
+	out := &program.Recorder{Workload: in.workload, Sink: sink}
+	for range in.config.engine().Gauges {
+		out.Gauges = append(out.Gauges, math.NaN())
+	}
+	if in.workload.StartNanos > 0 {
+		_ = wait.For(ctx, time.Duration(in.workload.StartNanos-axis.Now()))
+	}
+	out.Begin(axis.Now())
+	if ctx.Err() != nil {
+		out.Finish(axis.Now())
+		return nil
+	}
+	var err error
+	if in.workload.Prefill {
+		err = in.fill(ctx, axis, out)
+	} else {
+		err = in.drive(ctx, axis, out)
+	}
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("run workload %q: %w", in.workload.Name, in.server.Conceal(err))
+	}
+	return nil
+}
+
+// fill builds the schema and reports that time passes.
+func (in *instance) fill(ctx context.Context, axis program.Axis, out *program.Recorder) error {
+	done := make(chan error, 1)
+	go func() { done <- in.build(ctx) }()
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-done:
+			out.Finish(axis.Now())
+			return err
+		case <-tick.C:
+			out.Release(axis.Now())
+		}
+	}
+}
+
+// build makes a server or empties the endpoint, builds the schema and checks it.
+func (in *instance) build(ctx context.Context) error {
+	prepare := in.server.Create
+	if in.config.server.Endpoint != "" {
+		prepare = in.empty
+	}
+	if err := prepare(ctx); err != nil {
+		return err
+	}
+	for _, action := range []Action{Build, Check} {
+		c, err := in.start(action)
+		if err != nil {
+			return err
+		}
+		failed := c.end(ctx)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err := c.verdict(); err != nil {
+			return fmt.Errorf("%s the schema: %w", action, err)
+		}
+		if failed != nil {
+			return fmt.Errorf("%s the schema: HammerDB: %w%s", action, failed, c.last.Quoted())
+		}
+	}
+	in.server.Stop()
+	return nil
+}
+
+// tables are those of HammerDB.
+var tables = []string{"customer", "district", "history", "item", "new_order", "order_line", "orders", "stock", "warehouse"}
+
+// empty removes the tables of HammerDB from an endpoint, and what belongs to them. It refuses a database that has any other table.
+func (in *instance) empty(ctx context.Context) error {
+	found, err := in.server.Query(ctx, "SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1")
+	if err != nil || found == "" {
+		return err
+	}
+	if found != strings.Join(tables, "\n") {
+		return &diag.Error{Code: "endpoint-in-use", Exit: diag.ExitData, Message: "the database of the endpoint has other tables than those of HammerDB",
+			Hint: "name an empty database in the settings of the endpoint"}
+	}
+	for _, statement := range []string{
+		"DROP TABLE " + strings.Join(tables, ", ") + " CASCADE",
+		"DO $$ DECLARE r regprocedure; BEGIN FOR r IN SELECT p.oid::regprocedure FROM pg_proc p WHERE p.pronamespace = 'public'::regnamespace " +
+			"AND p.proname IN ('dbms_random', 'delivery', 'neword', 'ostat', 'payment', 'slev') LOOP EXECUTE 'DROP ROUTINE ' || r; END LOOP; END $$",
+	} {
+		if _, err := in.server.Query(ctx, statement); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// call is a started hammerdbcli.
+type call struct {
+	process *program.Process
+	stdin   *os.File // a line on it starts the users of a run
+	last    *program.Tail
+	said    io.Writer
+
+	mu     sync.Mutex
+	part   []byte
+	first  []string // lines
+	output Output
+	wrong  error
+	isUp   chan struct{} // closed by readyLine
+	up     bool
+}
+
+const (
+	lineBytesMax = 4096
+	headLinesMax = 100
+)
+
+// Write receives the output. Lines of failed transactions are counted and not kept: there may be millions.
+func (c *call) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.part = append(c.part, p...)
+	for {
+		i := bytes.IndexByte(c.part, '\n')
+		if i < 0 {
+			break
+		}
+		c.line(string(c.part[:i]))
+		c.part = c.part[i+1:]
+	}
+	if len(c.part) > lineBytesMax {
+		c.part = c.part[:lineBytesMax]
+	}
+	return len(p), nil
+}
+
+func (c *call) line(line string) {
+	failed := c.output.FailedCalls
+	if err := c.output.line(line); err != nil && c.wrong == nil {
+		c.wrong = err
+	}
+	line = strings.Trim(line, "\r")
+	if c.output.FailedCalls > failed && failed > errorsMax {
+		return
+	}
+	if len(c.first) < headLinesMax {
+		c.first = append(c.first, line)
+	}
+	c.last.Line(line)
+	fmt.Fprintln(c.said, line)
+	if line == readyLine && !c.up {
+		c.up = true
+		close(c.isUp)
+	}
+}
+
+func (c *call) head() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return strings.Join(c.first, "\n")
+}
+
+// verdict is whether the output says that all went well.
+func (c *call) verdict() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.wrong != nil {
+		return c.wrong
+	}
+	return c.output.Err()
+}
+
+// result is that of a test, nil without one, and how many transactions failed.
+func (c *call) result() (r *Result, failed int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.output.Result, c.output.FailedCalls
+}
+
+// start starts hammerdbcli with the script of an action. It runs as the user of this process, because an installation may be in a home
+// folder, and SQLite, which HammerDB uses in its temporary folder, needs a path that its user can follow from the root.
+func (in *instance) start(action Action) (*call, error) {
+	room := in.server.Room
+	if err := room.Clear(folder); err != nil {
+		return nil, err
+	}
+	script := folder + "/" + string(action) + ".tcl"
+	if err := room.WriteFile(script, in.config.test.Script(action)); err != nil {
+		return nil, err
+	}
+	l := in.server.Login()
+	access := Access{Host: l.Host, Port: l.Port, SSLMode: l.SSLMode, Database: l.Database, User: l.User, Password: l.Password,
+		Admin: l.Admin, AdminPassword: l.Password, AdminDatabase: l.AdminDatabase}
+	command := in.server.Complete(Command(in.home, room.Path(script), room.Path(folder), &access))
+	command.Account = nil
+	read, write, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer read.Close()
+	c := &call{stdin: write, last: program.NewTail(nil), said: in.said, isUp: make(chan struct{})}
+	command.Stdin, command.Stdout, command.Stderr = read, c, c
+	fmt.Fprintf(in.said, "$ hammerdbcli tcl auto %s.tcl\n", action)
+	if c.process, err = command.Start(); err != nil {
+		_ = write.Close()
+		return nil, missing("start HammerDB in %s: %v", in.home, err)
+	}
+	return c, nil
+}
+
+// end waits for the end of a call, and kills it when ctx ends.
+func (c *call) end(ctx context.Context) error {
+	defer c.stdin.Close()
+	select {
+	case <-c.process.Done():
+	case <-ctx.Done():
+		c.process.Kill()
+	}
+	return c.process.Wait()
+}
+
+// ready waits until the users of a run can start.
+func (c *call) ready(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, readyMax)
+	defer cancel()
+	select {
+	case <-c.isUp:
+		return nil
+	case <-c.process.Done():
+		return fmt.Errorf("HammerDB ended before its start: %w%s", orExit(c.process.Wait()), c.last.Quoted())
+	case <-ctx.Done():
+		return fmt.Errorf("wait for HammerDB: %w%s", context.Cause(ctx), c.last.Quoted())
+	}
+}
+
+var errEndedByItself = errors.New("without an error")
+
+func orExit(err error) error {
+	if err == nil {
+		return errEndedByItself
+	}
+	return err
+}
+
+func (c *call) kill() {
+	if c != nil {
+		c.process.Kill()
+		_ = c.process.Wait()
+		_ = c.stdin.Close()
+	}
+}
+
+// drive starts the users and counts their orders until HammerDB has ended.
+func (in *instance) drive(ctx context.Context, axis program.Axis, out *program.Recorder) error {
+	in.counter.axis = axis
+	first := in.counter.read(ctx)
+	began := axis.Now()
+	if first.err != nil {
+		out.Finish(began)
+		return first.err
+	}
+	counted := newCounts(out, first)
+	following, abandon := context.WithCancel(context.WithoutCancel(ctx))
+	readings := make(chan reading, 1)
+	defer abandon()
+	go in.counter.follow(following, out.Period(), readings)
+	f := &follower{instance: in, axis: axis, out: out, counts: counted, began: began, server: in.series.Begin()}
+	if _, err := io.WriteString(in.call.stdin, "start\n"); err != nil {
+		out.Finish(axis.Now())
+		return fmt.Errorf("start the users of HammerDB: %w", err)
+	}
+	err := f.follow(ctx, readings)
+	abandon()
+	for range readings { // so that the connection is free
+	}
+	failed := in.call.process.Wait()
+	if err == nil { // orders since the last reading
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), queryMax)
+		defer cancel()
+		if r := in.counter.read(last); r.err == nil {
+			counted.add(r)
+		}
+	}
+	out.Finish(f.end())
+	if err != nil || f.stopped {
+		return err
+	}
+	if err := in.call.verdict(); err != nil {
+		return err
+	}
+	if failed != nil {
+		return fmt.Errorf("HammerDB: %w%s", failed, in.call.last.Quoted())
+	}
+	return in.conclude(out.Done)
+}
