@@ -11,7 +11,7 @@ ARCH     := $(shell $(GO) env GOOS)-$(shell $(GO) env GOARCH)
 PACKAGES := fio chromium fonts-dejavu-core xfsprogs e2fsprogs util-linux tmux openssh-server openssh-client \
 	qemu-system-x86 qemu-utils libvirt-daemon-system libvirt-clients dnsmasq-base iproute2 iptables ipmitool openipmi busybox-static strace \
 	ansible-core sshpass python3 \
-	postgresql sysbench libxml2-utils iperf3 bash-completion prometheus-node-exporter prometheus victoria-metrics mmdebstrap fdisk
+	postgresql mariadb-server sysbench libxml2-utils iperf3 bash-completion prometheus-node-exporter prometheus victoria-metrics mmdebstrap fdisk
 
 # Packages whose state is shared by goroutines are tested under the race detector.
 RACE     := evaluate executor fleet control agent/... clock guest lab load/... fio/iojob/... fio/fioreport fio/iohosts metric playbook result session sshlink/... target/... report/live

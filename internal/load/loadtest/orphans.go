@@ -66,18 +66,23 @@ func Orphans(t *testing.T, variables []string, intervals int, during func(), lef
 	}
 }
 
-// Users lists other processes that are in a folder, or have a file of it open.
+// Users lists other processes that are in a folder, or have it or a file of it open.
 func Users(t testing.TB, folder string) (list []int) {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/fd/*")
 	if err != nil {
 		t.Fatal(err)
 	}
+	whole, err := os.Stat(folder)
+	if err != nil {
+		return nil
+	}
 	folders, _ := filepath.Glob("/proc/[0-9]*/cwd")
 	for _, link := range append(folders, files...) {
 		pid, _ := strconv.Atoi(strings.Split(link, "/")[2])
 		to, err := os.Readlink(link)
-		if err == nil && strings.HasPrefix(to, folder) && !slices.Contains(list, pid) && pid != os.Getpid() {
+		at, _ := os.Stat(link) // a program with mounts of its own sees other names
+		if err == nil && (strings.HasPrefix(to, folder) || os.SameFile(at, whole)) && !slices.Contains(list, pid) && pid != os.Getpid() {
 			list = append(list, pid)
 		}
 	}

@@ -1,18 +1,12 @@
 package postgres
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
-	"strconv"
-	"strings"
 
-	"github.com/braggdev/bragg/internal/diag"
-	"github.com/braggdev/bragg/internal/extent"
 	"github.com/braggdev/bragg/internal/load"
-	"github.com/braggdev/bragg/internal/load/program"
+	"github.com/braggdev/bragg/internal/load/database"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
@@ -27,11 +21,11 @@ type Config struct {
 	LazyWAL bool
 
 	scaled bool // for a rehearsal
-	shared bool // all VMs have the same endpoint
+	place  database.Place
 }
 
 // Setting is a parameter of the server.
-type Setting struct{ Name, Value string }
+type Setting = database.Setting
 
 // PlaceNames are the options that say where the database is.
 var PlaceNames = []string{"disk", "endpoint", "wal_disk"}
@@ -50,72 +44,23 @@ var sizeNames = map[string]string{
 	"min_wal_size": "MB", "shared_buffers": "8kB", "wal_buffers": "8kB", "work_mem": "kB",
 }
 
-var (
-	settingPattern = regexp.MustCompile(`^[A-Za-z0-9_.]{1,40}$`)
-	numberPattern  = regexp.MustCompile(`^[0-9.]*[1-9][0-9.]*$`)
-)
+var numberPattern = regexp.MustCompile(`^[0-9.]*[1-9][0-9.]*$`)
 
-// ordinalMark in the name of an endpoint is replaced by the number of the VM in its group, from 1.
-const ordinalMark = "{n}"
+// checkSetting returns what is wrong with a value.
+func checkSetting(name, value string) string {
+	if sizeNames[name] != "" && numberPattern.MatchString(value) {
+		return fmt.Sprintf("%q has no unit, and PostgreSQL would count in units of %s: write a size such as 2GB", value, sizeNames[name])
+	}
+	return ""
+}
 
 // ReadConfig reads the place of the database, and takes all options but the generator's own for parameters of the server.
 func ReadConfig(o *load.Options, w *load.Workload, own []string) Config {
-	name := o.Values["endpoint"]
-	c := Config{Endpoint: strings.ReplaceAll(name, ordinalMark, strconv.Itoa(w.Ordinal+1)), shared: !strings.Contains(name, ordinalMark)}
-	c.readPlace(o, w)
-	known := slices.Concat(own, PlaceNames)
-	for _, name := range slices.Sorted(maps.Keys(o.Values)) {
-		value := o.Values[name]
-		switch {
-		case slices.Contains(known, name):
-		case !slices.Contains(SettingNames, name):
-			hint := ""
-			if near := diag.Nearest(name, slices.Concat(known, SettingNames)); near != "" {
-				hint = fmt.Sprintf(" (did you mean %q?)", near)
-			}
-			o.Fault(name, "no option %q%s", name, hint)
-		case c.Endpoint != "":
-			o.Fault(name, "%s: the server of an endpoint has its own settings", name)
-		case !settingPattern.MatchString(value):
-			o.Fault(name, "%s: %q is not a value of a setting", name, value)
-		case sizeNames[name] != "" && numberPattern.MatchString(value):
-			o.Fault(name, "%s: %q has no unit, and PostgreSQL would count in units of %s: write a size such as 2GB", name, value, sizeNames[name])
-		default:
-			c.Settings = append(c.Settings, Setting{name, value})
-		}
-	}
+	place := database.ReadPlace(o, w, "wal_disk")
+	c := Config{Endpoint: place.Endpoint, Disk: place.Disk, WALDisk: place.LogDisk, place: place}
+	c.Settings = database.Settings{Names: SettingNames, Check: checkSetting}.Read(o, place, slices.Concat(own, PlaceNames))
 	c.shrink(w.Scale.Factor)
 	return c
-}
-
-// readPlace finds the disks of the server, or the endpoint.
-func (c *Config) readPlace(o *load.Options, w *load.Workload) {
-	if c.Endpoint != "" {
-		if !program.EndpointName(c.Endpoint) {
-			o.Fault("endpoint", "endpoint: %q is not a name of letters, digits, - and _", c.Endpoint)
-		}
-		for _, name := range []string{"disk", "wal_disk"} {
-			if _, given := o.Values[name]; given {
-				o.Fault(name, "%s: an endpoint has its own disks", name)
-			}
-		}
-		return
-	}
-	var names []string
-	for _, d := range w.Devices {
-		names = append(names, d.Name)
-	}
-	if len(names) == 0 {
-		o.Fault("", "the VM group has no data disk for a server, and there is no endpoint")
-		return
-	}
-	c.Disk = cmp.Or(o.Values["disk"], names[0])
-	c.WALDisk = cmp.Or(o.Values["wal_disk"], c.Disk)
-	for option, disk := range map[string]string{"disk": c.Disk, "wal_disk": c.WALDisk} {
-		if _, given := o.Values[option]; given && !slices.Contains(names, disk) {
-			o.Fault(option, "disk %q: the VM group has %s", disk, strings.Join(names, ", "))
-		}
-	}
 }
 
 const (
@@ -128,12 +73,7 @@ const (
 )
 
 // Setting returns the value that the scenario gives to a parameter, "" for none.
-func (c *Config) Setting(name string) string {
-	if i := slices.IndexFunc(c.Settings, func(s Setting) bool { return s.Name == name }); i >= 0 {
-		return c.Settings[i].Value
-	}
-	return ""
-}
+func (c *Config) Setting(name string) string { return database.Value(c.Settings, name) }
 
 // walBytes is the planned size of the WAL.
 func (c *Config) walBytes() int64 {
@@ -152,9 +92,9 @@ func (c *Config) shrink(factor float64) {
 	scaled := func(n, least int64) string {
 		return fmt.Sprintf("%dMB", max(least, int64(float64(n)*factor))/unit.MiB)
 	}
-	wal := Setting{"max_wal_size", scaled(c.walBytes(), walBytesLeast)}
+	wal := Setting{Name: "max_wal_size", Value: scaled(c.walBytes(), walBytesLeast)}
 	c.Settings = slices.DeleteFunc(c.Settings, func(s Setting) bool { return s.Name == "max_wal_size" || s.Name == "min_wal_size" })
-	c.Settings = append(c.Settings, wal, Setting{"min_wal_size", "32MB"})
+	c.Settings = append(c.Settings, wal, Setting{Name: "min_wal_size", Value: "32MB"})
 	for i, s := range c.Settings {
 		if n, err := unit.ParseBytes(s.Value); err == nil && s.Name == "shared_buffers" {
 			c.Settings[i].Value = scaled(n, buffersLeast)
@@ -163,44 +103,9 @@ func (c *Config) shrink(factor float64) {
 }
 
 // Data is what a load keeps in its database.
-type Data struct {
-	Text  string // "scale 3424, 50 GiB"
-	Bytes int64
-	// FullBytes are those without the scale of a rehearsal.
-	FullBytes int64
-}
+type Data = database.Data
 
 // PlanData notes in a plan where the data goes and how much it is.
 func (c *Config) PlanData(w *load.Workload, p *load.Plan, d Data) error {
-	if c.Endpoint != "" {
-		p.Program.Data = append(p.Program.Data, program.EndpointFacts(c.Endpoint))
-		if c.shared {
-			p.Replaces = fmt.Sprintf("the tables of endpoint %q", c.Endpoint)
-		}
-		return nil
-	}
-	wal := c.walBytes()
-	p.Program.Data = append(p.Program.Data,
-		fmt.Sprintf("%s: %s", c.Disk, d.Text), fmt.Sprintf("%s: WAL, about %s", c.WALDisk, unit.FormatBytes(wal)))
-	if c.Disk == c.WALDisk {
-		p.Extents = []extent.Extent{{Device: c.Disk, Length: d.Bytes + wal, Writes: true}}
-	} else {
-		p.Extents = []extent.Extent{{Device: c.Disk, Length: d.Bytes, Writes: true}, {Device: c.WALDisk, Length: wal, Writes: true}}
-	}
-	if c.scaled {
-		p.ScaledFrom = d.FullBytes
-	}
-	p.BlockBytesMax = max(p.BlockBytesMax, rehearsalBlockBytes)
-	for _, e := range p.Extents {
-		if disk, _ := w.Device(e.Device); disk.SizeBytes > 0 && e.Length > disk.SizeBytes {
-			return &diag.Error{Code: "device-too-small", Exit: diag.ExitData,
-				Message: fmt.Sprintf("disk %s has %s and the database takes %s", disk.Name, unit.FormatBytes(disk.SizeBytes), unit.FormatBytes(e.Length)),
-				Hint:    "use larger disks, less data, or a lower max_wal_size"}
-		}
-	}
-	return nil
+	return c.place.Plan(w, p, d, database.Log{Name: "WAL", Bytes: c.walBytes(), Setting: "max_wal_size", Scaled: c.scaled})
 }
-
-// rehearsalBlockBytes is the largest "block" of a database in a plan: a rehearsal shrinks a disk to no less than 64 of them, which is enough
-// for the smallest database.
-const rehearsalBlockBytes = 4 * unit.MiB

@@ -41,7 +41,7 @@ func (s *Server) connectionText() string {
 		return fmt.Sprintf("host=%s/run user=%s dbname=%s sslmode=disable", s.Room.Reach(s.config.Disk), Role, Role)
 	}
 	var words []string
-	for key, value := range s.endpoint {
+	for key, value := range s.Endpoint {
 		words = append(words, key+"='"+quoteValue.Replace(value)+"'")
 	}
 	return strings.Join(words, " ")

@@ -1,18 +1,15 @@
 package postgres
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"io"
 	"math"
-	"os"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/braggdev/bragg/internal/interval"
-	"github.com/braggdev/bragg/internal/load/program"
+	"github.com/braggdev/bragg/internal/load/database"
 )
 
 // Gauges are what the server says of itself while a load runs. The number of a gauge is its place here.
@@ -95,62 +92,26 @@ func UnknownGauges() interval.GaugeValues {
 	return values
 }
 
-// Series asks the server for its counters, again and again over one connection. Only one goroutine uses it.
+// Series asks the server for its counters while a load runs. Only one goroutine uses it.
 type Series struct {
-	process *program.Process
-	query   string
-	in      *os.File
-	answers chan string
-	waiting bool // for an answer
-
+	*database.Asker
 	first, last [counterCount]float64
-	at          time.Time // of the last answer
 	values      interval.GaugeValues
 }
-
-// firstAnswerMax bounds the wait for the first answer.
-const firstAnswerMax = 10 * time.Second
 
 // OpenSeries connects and waits for the first answer. An endpoint is not queried: its series is nil.
 func (s *Server) OpenSeries(ctx context.Context) (*Series, error) {
 	if s.config.Endpoint != "" {
 		return nil, nil
 	}
-	stdin, write, err := os.Pipe()
+	asker, line, err := database.Ask(ctx, s.Complete(s.psql(adminRole, "")), seriesQuery(s.Tool("postgres").Major()), s.Said)
 	if err != nil {
 		return nil, err
 	}
-	defer stdin.Close()
-	read, stdout, err := os.Pipe()
-	if err != nil {
-		_ = write.Close()
-		return nil, err
-	}
-	defer stdout.Close()
-	command := s.Complete(s.psql(adminRole, ""))
-	command.Stdin, command.Stdout, command.Stderr = stdin, stdout, s.said
-	r := &Series{query: seriesQuery(s.Tool("postgres").Major()), in: write, answers: make(chan string, 1)}
-	if r.process, err = command.Start(); err != nil {
-		_, _ = write.Close(), read.Close()
-		return nil, fmt.Errorf("start psql: %w", err)
-	}
-	go r.listen(read)
-	r.ask()
-	ctx, cancel := context.WithTimeout(ctx, firstAnswerMax)
-	defer cancel()
-	select {
-	case line, open := <-r.answers:
-		if r.waiting = false; open {
-			r.first, err = parseCounters(line)
-		} else {
-			err = io.ErrUnexpectedEOF
-		}
-	case <-ctx.Done():
-		err = context.Cause(ctx)
-	}
-	if err != nil {
+	r := &Series{Asker: asker}
+	if r.first, err = parseCounters(line); err != nil {
 		r.Close()
-		return nil, fmt.Errorf("ask the server for its counters: %w", err)
+		return nil, err
 	}
 	r.last = r.first
 	return r, nil
@@ -161,24 +122,9 @@ func (s *Series) Begin() interval.GaugeValues {
 	if s == nil {
 		return nil
 	}
-	s.at = time.Now()
+	s.Asker.Begin()
 	s.values = gaugesOf(s.first, s.first, s.first, 0)
 	return s.values
-}
-
-// listen passes on answers until the program ends.
-func (s *Series) listen(r *os.File) {
-	defer close(s.answers)
-	defer func() { _ = r.Close() }()
-	for lines := bufio.NewScanner(r); lines.Scan(); {
-		s.answers <- lines.Text()
-	}
-}
-
-func (s *Series) ask() {
-	if _, err := s.in.WriteString(s.query); err == nil {
-		s.waiting = true
-	}
 }
 
 // Look returns new values if the server has answered since the last call, and asks again after a period.
@@ -186,32 +132,21 @@ func (s *Series) Look(period time.Duration) (values interval.GaugeValues, fresh 
 	if s == nil {
 		return nil, false
 	}
-	select {
-	case line, open := <-s.answers:
-		now, err := parseCounters(line)
-		if s.waiting = false; !open || err != nil {
-			return UnknownGauges(), true
-		}
-		s.values = gaugesOf(s.first, s.last, now, time.Since(s.at))
-		s.last, s.at, fresh = now, time.Now(), true
-	default:
+	line, passed, fresh := s.Asker.Look(period)
+	if !fresh {
+		return s.values, false
 	}
-	if !s.waiting && time.Since(s.at) >= period {
-		s.ask()
+	now, err := parseCounters(line)
+	if err != nil {
+		return UnknownGauges(), true
 	}
-	return s.values, fresh
+	s.values, s.last = gaugesOf(s.first, s.last, now, passed), now
+	return s.values, true
 }
 
 // Close ends the connection.
 func (s *Series) Close() {
-	if s == nil {
-		return
+	if s != nil {
+		s.Asker.Close()
 	}
-	_ = s.in.Close()
-	stop := program.Stopper{Process: s.process, Signal: os.Interrupt, Grace: time.Second}
-	stop.Begin()
-	for range s.answers { // so that listen ends
-	}
-	_ = s.process.Wait()
-	stop.End()
 }

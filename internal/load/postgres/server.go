@@ -5,31 +5,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/database"
 	"github.com/braggdev/bragg/internal/load/program"
-	"github.com/braggdev/bragg/internal/wait"
 )
 
 // Server is the database of one prepared load or prefill: a server on the VM, which runs between Up and Close, or an endpoint.
 type Server struct {
 	Commands
-	Room    *program.Room
+	database.Server
 	Version string // of the server; "" before Up
 
-	endpoint program.Endpoint
-	process  *program.Process    // nil unless it runs
-	said     *program.Transcript // commands and what they printed
-	log      *program.Transcript
-	last     *program.Tail // of the log
 	// smallPages: the scenario asks for huge pages, and the server did not get them.
 	smallPages bool
 }
@@ -41,12 +34,9 @@ type Use struct {
 	Said  *program.Transcript
 }
 
-// logBytesMax bounds what is kept of the server's log.
-const logBytesMax = 64 << 10
-
 // Open finds programs, settings of the endpoint and the place of the files. It starts nothing. The caller calls Close, also after an error.
 func (c *Config) Open(ctx context.Context, w *load.Workload, u Use) (s *Server, err error) {
-	s = &Server{said: u.Said, log: program.NewTranscript(logBytesMax)}
+	s = &Server{Server: database.NewServer("postgres", u.Said)}
 	s.Commands = Commands{config: c, folder: program.RoomFolder}
 	if s.tools, err = program.Find(ctx, slices.Concat(u.Needs, c.Needs()), folders...); err != nil {
 		return s, err
@@ -57,7 +47,7 @@ func (c *Config) Open(ctx context.Context, w *load.Workload, u Use) (s *Server, 
 		s.Room, err = program.OpenRoom(w, name, c.Disk, c.WALDisk)
 		return s, err
 	}
-	if s.endpoint, err = program.ReadEndpoint(c.Endpoint); err != nil {
+	if s.Endpoint, err = program.ReadEndpoint(c.Endpoint); err != nil {
 		return s, err
 	}
 	name.Name += "-" + c.Endpoint
@@ -74,11 +64,11 @@ var variables = []struct{ key, name string }{
 // environment of all programs: nothing of this process's.
 func (s *Server) environment() []string {
 	env := []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C", "TZ=UTC", "PGAPPNAME=bragg"}
-	if s.endpoint["connect_timeout"] == "" {
+	if s.Endpoint["connect_timeout"] == "" {
 		env = append(env, "PGCONNECT_TIMEOUT=30")
 	}
 	for _, v := range variables {
-		if value, given := s.endpoint[v.key]; given {
+		if value, given := s.Endpoint[v.key]; given {
 			env = append(env, v.name+"="+value)
 		}
 	}
@@ -96,7 +86,7 @@ func (s *Server) Login() Login {
 	if s.config.Endpoint == "" { // which trusts everyone who can reach its socket
 		return Login{Host: s.Socket(), Port: "5432", SSLMode: "disable", Database: Role, User: Role, Password: Role, Admin: adminRole, AdminDatabase: adminRole}
 	}
-	e := s.endpoint
+	e := s.Endpoint
 	l := Login{Host: e["host"], Port: cmp.Or(e["port"], "5432"), SSLMode: cmp.Or(e["sslmode"], "prefer"), User: cmp.Or(e["user"], adminRole), Password: e["password"]}
 	l.Database = cmp.Or(e["dbname"], l.User)
 	l.Admin, l.AdminDatabase = l.User, l.Database
@@ -111,29 +101,7 @@ func (s *Server) Complete(c program.Command) program.Command {
 
 // Run runs a command to its end and keeps what it prints.
 func (s *Server) Run(ctx context.Context, c program.Command) (string, error) {
-	fmt.Fprintf(s.said, "$ %s\n", c)
-	out, err := s.Complete(c).Run(ctx)
-	if err != nil {
-		fmt.Fprintf(s.said, "%s\n%v\n", out, err)
-		return "", s.Conceal(err)
-	}
-	fmt.Fprint(s.said, out)
-	return strings.TrimSpace(out), nil
-}
-
-// Conceal replaces settings of an endpoint in an error.
-func (s *Server) Conceal(err error) error { return s.endpoint.ConcealError(err) }
-
-// Explain completes an error of a client: by the end of the server, if that was the cause, and without settings of an endpoint.
-func (s *Server) Explain(err error) error {
-	if s.process != nil {
-		select {
-		case <-s.process.Done():
-			err = fmt.Errorf("postgres ended: %w%s: %w", cmp.Or(s.process.Wait(), errEndedByItself), s.last.Quoted(), err)
-		case <-time.After(answerEvery):
-		}
-	}
-	return s.Conceal(err)
+	return s.RunKept(ctx, s.Complete(c))
 }
 
 // Query runs one statement as Role. Its answer has a line for each row, with | between columns.
@@ -167,8 +135,7 @@ func (s *Server) Up(ctx context.Context) (err error) {
 			return &diag.Error{Code: "endpoint-unreachable", Exit: diag.ExitUnavailable, Message: fmt.Sprintf("reach endpoint %q", s.config.Endpoint), Err: err}
 		}
 	} else if !s.exists() {
-		return &diag.Error{Code: "no-database", Exit: diag.ExitData, Message: fmt.Sprintf("disk %s has no database", s.config.Disk),
-			Hint: "add workload.PrefillRun before the load"}
+		return database.NoDatabase("disk %s has no database", s.config.Disk)
 	} else if err := s.checkWAL(); err != nil {
 		return err
 	} else if err := s.start(ctx); err != nil {
@@ -193,19 +160,8 @@ func (s *Server) checkWAL() error {
 	if own && strings.HasSuffix(at, "/"+program.DiskFolder(s.config.WALDisk)+"/wal") || !own && at == "" {
 		return nil
 	}
-	return &diag.Error{Code: "no-database", Exit: diag.ExitData,
-		Message: fmt.Sprintf("the database on disk %s was made with its WAL on another disk than %s", s.config.Disk, s.config.WALDisk),
-		Hint:    "add workload.PrefillRun of this workload before the load"}
+	return database.NoDatabase("the database on disk %s was made with its WAL on another disk than %s", s.config.Disk, s.config.WALDisk)
 }
-
-var errEndedByItself = errors.New("without an error")
-
-// Bounds of waiting for a server.
-const (
-	startMax    = 10 * time.Minute // it may have to recover after a power cut
-	stopMax     = 30 * time.Second // for its last checkpoint; then it is killed, and the next start recovers
-	answerEvery = 50 * time.Millisecond
-)
 
 // start starts the server and waits until it answers.
 func (s *Server) start(ctx context.Context) error {
@@ -215,31 +171,11 @@ func (s *Server) start(ctx context.Context) error {
 			return err
 		}
 	}
-	command := s.Complete(s.Postgres())
-	s.last = program.NewTail(nil)
-	command.Stdout, command.Stderr = s.log, io.MultiWriter(s.log, s.last)
-	fmt.Fprintf(s.said, "$ %s\n", command)
-	process, err := command.Start()
-	if err != nil {
-		return fmt.Errorf("start postgres: %w", err)
+	if err := s.Start(ctx, s.Complete(s.Postgres()), s.Complete(s.psql(adminRole, "SELECT 1"))); err != nil {
+		return err
 	}
-	s.process = process
-	ctx, cancel := context.WithTimeout(ctx, startMax)
-	defer cancel()
-	for {
-		if _, err := s.Complete(s.psql(adminRole, "SELECT 1")).Run(ctx); err == nil {
-			s.smallPages = s.config.Setting("huge_pages") == "try" && !hugePages(process.ID())
-			return nil
-		}
-		select {
-		case <-process.Done():
-			return fmt.Errorf("postgres ended: %w%s", cmp.Or(process.Wait(), errEndedByItself), s.last.Quoted())
-		default:
-		}
-		if err := wait.For(ctx, answerEvery); err != nil {
-			return fmt.Errorf("wait for postgres: %w%s", err, s.last.Quoted())
-		}
-	}
+	s.smallPages = s.config.Setting("huge_pages") == "try" && !hugePages(s.ID())
+	return nil
 }
 
 // hugePages reports whether a process has a shared mapping in huge pages.
@@ -249,16 +185,7 @@ func hugePages(pid int) bool {
 }
 
 // Stop ends the server, with a last checkpoint if there is time.
-func (s *Server) Stop() {
-	if s.process == nil {
-		return
-	}
-	stop := program.Stopper{Process: s.process, Signal: os.Interrupt, Grace: stopMax}
-	stop.Begin()
-	_ = s.process.Wait()
-	stop.End()
-	s.process = nil
-}
+func (s *Server) Stop() { s.StopBy(os.Interrupt) }
 
 // Close stops the server and lets other loads use its data.
 func (s *Server) Close() error {
@@ -266,9 +193,7 @@ func (s *Server) Close() error {
 		return nil
 	}
 	s.Stop()
-	err := s.Room.Close()
-	s.Room = nil
-	return err
+	return s.Release()
 }
 
 // Describe completes the engine of a load by its server.
@@ -277,13 +202,4 @@ func (s *Server) Describe(e *interval.Engine) {
 	if s.smallPages {
 		e.Notes = append(e.Notes, interval.EngineNote{Code: interval.NoteSmallPages, Text: "huge_pages=try, and the system had none to give"})
 	}
-}
-
-// Outputs are what the generator kept, under a name, and the server's log.
-func (s *Server) Outputs(name string) []load.Output {
-	list := []load.Output{{Name: name, Text: s.endpoint.Conceal(s.said.String())}}
-	if text := s.log.String(); text != "" {
-		list = append(list, load.Output{Name: "postgres.log", Text: text})
-	}
-	return list
 }

@@ -35,7 +35,13 @@ type Command struct {
 	// Alone starts it in namespaces of its own for processes and shared memory, so that its descendants and their memory end with it
 	// even if it is killed. Where the system does not allow namespaces, it runs without them.
 	Alone bool
+	// Mount is a folder that an Alone program of another account sees as MountPoint: programs that resolve the paths of their files need
+	// one that their user may search.
+	Mount string
 }
+
+// MountPoint is where a program sees its Mount. Other processes see their own there.
+const MountPoint = "/mnt"
 
 // firstInherited is the descriptor of the first of a command's Files.
 const firstInherited = 3
@@ -64,10 +70,18 @@ func (c Command) Start() (*Process, error) {
 		defer close(p.done)
 		// Linux kills the child when the thread that started it ends, so that this thread stays until then.
 		runtime.LockOSThread()
-		if !c.Alone || !hideSharedMemory() {
+		changed, own := false, false
+		if c.Alone {
+			changed, own = ownMounts()
+		}
+		if !changed {
 			defer runtime.UnlockOSThread() // otherwise the thread ends with this goroutine, and its mounts with it
 		}
-		var err error
+		err := c.mount(own)
+		if err != nil {
+			started <- err
+			return
+		}
 		for _, alone := range attempts(c.Alone) {
 			p.command = c.command(alone)
 			if err = p.command.Start(); err == nil {

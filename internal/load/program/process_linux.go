@@ -1,6 +1,8 @@
 package program
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"strconv"
@@ -28,16 +30,30 @@ func (c Command) confine(cmd *exec.Cmd, alone bool) {
 	cmd.SysProcAttr = a
 }
 
-// hideSharedMemory gives the calling thread, and what it starts, a /dev/shm of its own: a killed program cannot leave anything in it. It
-// reports whether it has changed the thread.
-func hideSharedMemory() bool {
+// ownMounts gives the calling thread, and what it starts, mounts of its own. It reports whether it has changed the thread, and whether
+// mounts are now its own.
+func ownMounts() (changed, own bool) {
 	if os.Geteuid() != 0 || unix.Unshare(unix.CLONE_NEWNS) != nil {
-		return false
+		return false, false
 	}
-	if unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "") == nil { // so that other programs do not see the next mount
+	return true, unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "") == nil // so that other programs do not see the next ones
+}
+
+// mount gives a thread with its own mounts a /dev/shm, in which a killed program cannot leave anything, and the folder of the command.
+func (c Command) mount(own bool) error {
+	if own {
 		_ = unix.Mount("tmpfs", "/dev/shm", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=1777")
 	}
-	return true
+	if c.Mount == "" {
+		return nil
+	}
+	if !own {
+		return errors.New("the folder of its files needs mounts of its own, which the system does not allow")
+	}
+	if err := unix.Mount(c.Mount, MountPoint, "", unix.MS_BIND, ""); err != nil {
+		return fmt.Errorf("mount the folder of its files at %s: %w", MountPoint, err)
+	}
+	return nil
 }
 
 // outputBytes is the size of a widened pipe, and what Run keeps of an output.

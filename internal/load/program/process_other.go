@@ -13,8 +13,11 @@ const outputBytes = 1 << 20
 // confine needs Linux; on other systems programs continue until they are stopped.
 func (Command) confine(*exec.Cmd, bool) {}
 
-// hideSharedMemory changes nothing.
-func hideSharedMemory() bool { return false }
+// ownMounts changes nothing.
+func ownMounts() (changed, own bool) { return false, false }
+
+// mount is for Linux only.
+func (Command) mount(bool) error { return nil }
 
 // Widen leaves a pipe as it is.
 func Widen(*os.File) {}

@@ -127,6 +127,25 @@ func (r *Room) WriteFile(name, text string) error {
 	return r.account.Own(r.Path(name))
 }
 
+// Unnamed returns a file of the room that belongs to the account and has no name: nothing is left of it, whatever ends this process.
+func (r *Room) Unnamed(text string) (*os.File, error) {
+	f, err := os.CreateTemp(r.path, "unnamed-*") // only its user may read it
+	if err != nil {
+		return nil, err
+	}
+	if err = r.account.Own(f.Name()); err == nil {
+		err = os.Remove(f.Name())
+	}
+	if err == nil {
+		_, err = f.WriteString(text)
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
 // Confine lets a command run as the room's account, with the room as its file 0.
 func (r *Room) Confine(c Command) Command {
 	c.Account, c.Files = r.account, []*os.File{r.folder}
@@ -135,6 +154,22 @@ func (r *Room) Confine(c Command) Command {
 
 // RoomFolder is the folder of a disk for a confined command.
 func RoomFolder(disk string) string { return Inherited(0) + "/" + DiskFolder(disk) }
+
+// Mounted lets a command of the room's account, if it has one, see the room as MountPoint.
+func (r *Room) Mounted(c Command) Command {
+	if r.account != nil {
+		c.Mount = r.path
+	}
+	return c
+}
+
+// MountedFolder is the folder of a disk for such a command.
+func (r *Room) MountedFolder(disk string) string {
+	if r.account == nil {
+		return RoomFolder(disk)
+	}
+	return MountPoint + "/" + DiskFolder(disk)
+}
 
 // Reach is a short path to the folder of a disk for this process: those of sockets are limited to 107 bytes.
 func (r *Room) Reach(disk string) string {

@@ -5,18 +5,16 @@ import (
 	"fmt"
 
 	"github.com/braggdev/bragg/internal/diag"
-	"github.com/braggdev/bragg/internal/load/postgres"
 	"github.com/braggdev/bragg/internal/load/program"
 )
 
 // prepareDatabase starts the server of a load, or reaches the endpoint, and looks for its tables.
 func (in *instance) prepareDatabase(ctx context.Context) (err error) {
 	d := in.config.database
-	in.server, err = d.server.Open(ctx, &in.workload, postgres.Use{Name: Name + "-postgresql", Said: in.said})
-	if err != nil {
+	if in.server, err = d.place.open(ctx, &in.workload, in.said); err != nil {
 		return err
 	}
-	if in.workload.Prefill && !d.outside() {
+	if in.workload.Prefill && !d.endpoint {
 		return nil // it makes the server once it runs
 	}
 	if err := in.server.Up(ctx); err != nil || in.workload.Prefill {
@@ -25,7 +23,7 @@ func (in *instance) prepareDatabase(ctx context.Context) (err error) {
 	if err := in.checkTables(ctx); err != nil {
 		return err
 	}
-	in.series, err = in.server.OpenSeries(ctx)
+	in.series, err = in.server.series(ctx)
 	return err
 }
 
@@ -49,7 +47,7 @@ func (in *instance) checkTables(ctx context.Context) error {
 func (in *instance) fillDatabase(ctx context.Context) error {
 	d := in.config.database
 	defer in.server.Stop()
-	if d.outside() {
+	if d.endpoint {
 		if _, err := in.server.Query(ctx, "DROP TABLE IF EXISTS "+madeTable); err != nil {
 			return err
 		}
@@ -59,7 +57,9 @@ func (in *instance) fillDatabase(ctx context.Context) error {
 	} else if err := in.server.Create(ctx); err != nil {
 		return err
 	}
-	if err := in.keep(ctx, in.command("prepare")); err != nil {
+	alive, cancel := in.server.While(ctx)
+	defer cancel()
+	if err := in.keep(alive, in.command("prepare")); err != nil {
 		return in.server.Explain(err)
 	}
 	for _, statement := range d.noteMade() {

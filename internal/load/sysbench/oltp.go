@@ -9,14 +9,15 @@ import (
 
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
-	"github.com/braggdev/bragg/internal/load/postgres"
 	"github.com/braggdev/bragg/internal/load/program"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
-// database is what a test of a database uses.
-type database struct {
-	server   postgres.Config
+// oltpData is what a test of a database uses.
+type oltpData struct {
+	kind     serverKind
+	place    place
+	endpoint bool // outside of the VM
 	tables   int
 	rows     int // of each table
 	fullRows int // without the scale of a rehearsal
@@ -31,12 +32,6 @@ const (
 	rowsMax   = math.MaxInt32
 	rateMax   = 10_000_000
 	countMost = 100_000 // of statements in a transaction
-)
-
-// A row and its entries in both indexes, measured after a prefill, and what every database holds.
-const (
-	rowBytes  = 255
-	baseBytes = 8 * unit.MiB
 )
 
 var (
@@ -72,22 +67,25 @@ var oltpTests = []*test{
 // databaseOptions are those of all tests of databases, beside the server's.
 var databaseOptions = []string{"server", "tables", "table_size", "data", "rate", "prepared", "rand_type"}
 
-// servers are the kinds of servers.
-var servers = []string{"postgresql"}
-
 // randomTypes are distributions of rows. Versions differ in others.
 var randomTypes = []string{"special", "uniform", "gaussian", "pareto"}
 
 func readDatabase(o *load.Options, c *config, w *load.Workload) {
-	d := &database{reads: c.test.reads, writes: c.test.writes, tables: o.Integer("tables", 1, tablesMax), rate: o.Integer("rate", 0, rateMax)}
+	d := &oltpData{reads: c.test.reads, writes: c.test.writes, tables: o.Integer("tables", 1, tablesMax), rate: o.Integer("rate", 0, rateMax), endpoint: o.Values["endpoint"] != ""}
 	c.database = d
-	if !slices.Contains(servers, o.Values["server"]) {
-		o.Fault("server", "server: %q is not %s", o.Values["server"], strings.Join(servers, ", "))
+	var names []string
+	for _, k := range serverKinds {
+		if names = append(names, k.name); k.name == o.Values["server"] {
+			d.kind = k
+		}
 	}
-	d.server = postgres.ReadConfig(o, w, c.optionNames())
-	d.server.Clients = c.threads
+	if d.kind.name == "" {
+		o.Fault("server", "server: %q is not %s", o.Values["server"], strings.Join(names, ", "))
+		return // its options are not known
+	}
+	d.place = d.kind.read(o, w, c.optionNames(), c.threads)
 	d.readRows(o, w)
-	c.add("db-driver", "pgsql")
+	c.add("db-driver", d.kind.driver)
 	c.add("tables", strconv.Itoa(d.tables))
 	c.add("table-size", strconv.Itoa(d.rows))
 	c.add("rand-type", word(o, "rand_type", randomTypes))
@@ -106,11 +104,11 @@ func word(o *load.Options, name string, words []string) string {
 }
 
 // readRows reads the rows of a table, or finds as many as a size of all data has room for.
-func (d *database) readRows(o *load.Options, w *load.Workload) {
+func (d *oltpData) readRows(o *load.Options, w *load.Workload) {
 	d.rows = o.Integer("table_size", 0, rowsMax)
 	if text, given := o.Values["data"]; given {
 		size, err := unit.ParseBytes(text)
-		rows := max(1, (size-baseBytes)/rowBytes/int64(d.tables))
+		rows := max(1, (size-d.kind.baseBytes)/d.kind.rowBytes/int64(d.tables))
 		switch {
 		case err != nil || rows > rowsMax:
 			o.Fault("data", "data: %q is not a size such as 50GiB, of at most %d rows in each table", text, rowsMax)
@@ -124,53 +122,36 @@ func (d *database) readRows(o *load.Options, w *load.Workload) {
 		o.Fault("", "the size of the data is missing: data, such as 50GiB, or table_size")
 	}
 	d.fullRows = d.rows
-	if f := w.Scale.Factor; f > 0 && f < 1 && d.server.Endpoint == "" {
+	if f := w.Scale.Factor; f > 0 && f < 1 && !d.endpoint {
 		d.rows = max(1, int(math.Round(float64(d.rows)*f)))
 	}
 }
 
 // bytes is the size of all tables with some rows each.
-func (d *database) bytes(rows int) int64 {
-	return baseBytes + int64(d.tables)*int64(rows)*rowBytes
-}
-
-// outside reports whether the server is an endpoint.
-func (d *database) outside() bool { return d.server.Endpoint != "" }
-
-// reach is how sysbench finds the server. Settings of an endpoint are in its environment, where empty options let them count.
-func (d *database) reach(k postgres.Commands) []string {
-	if d.outside() {
-		return []string{"--pgsql-host=", "--pgsql-port=", "--pgsql-user=", "--pgsql-db="}
-	}
-	return []string{"--pgsql-host=" + k.Socket(), "--pgsql-user=" + postgres.Role, "--pgsql-db=" + postgres.Role}
+func (d *oltpData) bytes(rows int) int64 {
+	return d.kind.baseBytes + int64(d.tables)*int64(rows)*d.kind.rowBytes
 }
 
 // madeTable has one row with the number and the size of the tables that the last prefill made.
 const madeTable = "bragg_sbtest"
 
 // noteMade is made last: a prefill that was cut leaves none.
-func (d *database) noteMade() []string {
+func (d *oltpData) noteMade() []string {
 	return []string{"CREATE TABLE " + madeTable + " (made VARCHAR(40))", "INSERT INTO " + madeTable + " VALUES ('" + d.made() + "')"}
 }
 
-func (d *database) made() string {
+func (d *oltpData) made() string {
 	return strconv.Itoa(d.tables) + " tables of " + strconv.Itoa(d.rows) + " rows"
 }
 
 // commands lists what a load or a prefill runs, as a plan shows it.
-func (d *database) commands(c *config, w *load.Workload) (list []program.Command) {
-	k := d.server.Planned()
-	if !d.outside() {
-		if w.Prefill {
-			list = append(list, k.Initdb())
-		}
-		list = append(list, k.Postgres())
-	}
+func (d *oltpData) commands(c *config, w *load.Workload) []program.Command {
+	list, reach := d.place.planned(w.Prefill)
 	verb := "run"
 	if w.Prefill {
-		if verb = "prepare"; d.outside() {
-			list = append(list, c.command("cleanup", w, d.reach(k)...))
+		if verb = "prepare"; d.endpoint {
+			list = append(list, c.command("cleanup", w, reach...))
 		}
 	}
-	return append(list, c.command(verb, w, d.reach(k)...))
+	return append(list, c.command(verb, w, reach...))
 }

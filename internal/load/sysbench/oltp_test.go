@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +19,7 @@ import (
 )
 
 // servers are the kinds of servers with a program of each.
-var servers = map[string]string{"postgresql": "psql"}
+var servers = map[string]string{"postgresql": "psql", "mariadb": "mariadb"}
 
 // eachServer runs a test for every kind of server.
 func eachServer(t *testing.T, test func(t *testing.T, server string)) {
@@ -26,7 +28,6 @@ func eachServer(t *testing.T, test func(t *testing.T, server string)) {
 	for server, client := range servers {
 		t.Run(server, func(t *testing.T) {
 			testreq.Program(t, client)
-			t.Parallel()
 			test(t, server)
 		})
 	}
@@ -206,6 +207,60 @@ func TestDatabaseEndpoint(t *testing.T) {
 	}
 }
 
+// MariaDB's endpoint asks for a password, which is in no output, no list of arguments and no file.
+func TestMariaDBEndpoint(t *testing.T) {
+	needSysbench(t)
+	testreq.Program(t, "mariadb")
+	own := prepared(t, tables("mariadb"))
+	dir := filepath.Dir(own.Devices[0].Path)
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(dir)
+	held, err := sysbench.Generator{}.Prepare(t.Context(), own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	const password = "s3cret#'x\\y"
+	socket := filepath.Join(dir, "sysbench-mariadb-sdb", "sdb", "run", "socket")
+	statement := "CREATE USER app@localhost IDENTIFIED BY 's3cret#\\'x\\\\y'; GRANT ALL ON bragg.* TO app@localhost"
+	if out, err := exec.Command("mariadb", "--no-defaults", "--socket="+socket, "--user=root", "--execute="+statement).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	w := load.Workload{Name: "remote", Group: "g", VM: "g-0001", Instance: 1, Generator: sysbench.Name, Options: tables("mariadb", "endpoint", "lab-db"), Runtime: time.Second}
+	w.Prefill = true
+	t.Setenv("BRAGG_ENDPOINT_LAB_DB", "host="+socket+" user=app dbname=bragg password=wrong")
+	if _, err := (sysbench.Generator{}).Prepare(t.Context(), w); err == nil || !strings.Contains(all(err), "Access denied") || strings.Contains(all(err), "wrong") {
+		t.Errorf("with a wrong password: %v", err)
+	}
+	t.Setenv("BRAGG_ENDPOINT_LAB_DB", "host="+socket+" user=app dbname=bragg password="+password)
+	_, filled, _ := drive(t, w)
+	w.Prefill = false
+	seen := make(chan string, 1)
+	time.AfterFunc(500*time.Millisecond, func() {
+		lists, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+		found := ""
+		for _, list := range lists {
+			if text, err := os.ReadFile(list); err == nil && strings.Contains(string(text), "sysbench") && strings.Contains(string(text), "--config-file") {
+				found += string(text)
+			}
+		}
+		seen <- found
+	})
+	sum, said, _ := drive(t, w)
+	arguments := <-seen
+	if sum.Totals().Operations == 0 || strings.Contains(filled+said, "s3cret") || strings.Contains(filled+said, dir) {
+		t.Errorf("%d operations; outputs:\n%s%s", sum.Totals().Operations, filled, said)
+	}
+	if arguments == "" || strings.Contains(arguments, "s3cret") || strings.Contains(arguments, dir) {
+		t.Errorf("arguments of sysbench: %q", arguments)
+	}
+	if out, err := exec.Command("grep", "-rlaF", "s3cret", filepath.Join(dir, "sysbench-mariadb-lab-db")).Output(); len(out) > 0 {
+		t.Errorf("the password is in files: %s, %v", out, err)
+	}
+}
+
 // A load that is stopped while transactions run has all of them.
 func TestStopDatabase(t *testing.T) {
 	eachServer(t, func(t *testing.T, server string) {
@@ -221,6 +276,37 @@ func TestStopDatabase(t *testing.T) {
 		sum := loadtest.Add(log.Intervals())
 		if total := sum.Totals(); err != nil || total.Operations == 0 || total.Service != nil {
 			t.Errorf("%v, %+v", err, total)
+		}
+	})
+}
+
+// TestDatabaseDiesWithUs kills a process that runs a server and sysbench, or fills one, as power off does with an agent, and starts again.
+func TestDatabaseDiesWithUs(t *testing.T) {
+	eachServer(t, func(t *testing.T, server string) {
+		for _, prefill := range []string{"", "1"} {
+			w := prepared(t, tables(server))
+			room := filepath.Join(filepath.Dir(w.Devices[0].Path), "sysbench-"+server+"-sdb")
+			variables := []string{helperDisk + "=" + w.Devices[0].Path, helperServer + "=" + server, helperPrefill + "=" + prefill}
+			loadtest.Orphans(t, variables, 3, func() {
+				if len(loadtest.Users(t, room)) < 2 {
+					t.Errorf("processes %v use %s, want the server and sysbench", loadtest.Users(t, room), room)
+				}
+			}, func() []string {
+				var left []string
+				for _, pid := range loadtest.Users(t, room) {
+					left = append(left, strconv.Itoa(pid))
+				}
+				return left
+			})
+			if prefill == "" { // the server recovers
+				w.Runtime = time.Second
+				if err := loadtest.Drive(t.Context(), sysbench.Generator{}, w, &loadtest.Log{}); err != nil {
+					t.Errorf("start again: %v", err)
+				}
+			}
+			if left, _ := filepath.Glob(filepath.Join(room, "sdb", "run", "*")); prefill == "" && len(left) > 0 && !strings.HasPrefix(filepath.Base(left[0]), ".s.") {
+				t.Errorf("files are left: %v", left)
+			}
 		}
 	})
 }
@@ -241,10 +327,33 @@ func TestBadDatabaseOptions(t *testing.T) {
 			t.Errorf("%v: %v, want %q", more, err, want)
 		}
 	}
+	for want, more := range map[string][]string{
+		`no option "wal_disk"`:   {"wal_disk", "/dev/sdb"},
+		"is not a size":          {"innodb_buffer_pool_size", "1000000"},
+		"has no binary log":      {"sync_binlog", "1"},
+		`has /dev/sdb`:           {"redo_disk", "/dev/sdz"},
+		`innodb_buffer_pool_siz`: {"innodb_buffer_pool_siz", "1GiB"},
+	} {
+		if _, err := (sysbench.Generator{}).Plan(workload(t, tables("mariadb", more...))); err == nil || !strings.Contains(all(err), want) {
+			t.Errorf("%v: %v, want %q", more, err, want)
+		}
+	}
 	missing := tables("postgresql")
 	delete(missing, "table_size")
 	if _, err := (sysbench.Generator{}).Plan(workload(t, missing)); err == nil || !strings.Contains(all(err), "size of the data is missing") {
 		t.Errorf("without a size: %v", err)
+	}
+}
+
+// Data that fits into the buffer pool is noted.
+func TestDataInBufferPool(t *testing.T) {
+	for size, want := range map[string]bool{"1GiB": true, "64MiB": false} {
+		w := workload(t, tables("mariadb", "table_size", "300000", "innodb_buffer_pool_size", size))
+		w.Devices[0].SizeBytes = 8 << 30
+		p, err := sysbench.Generator{}.Plan(w)
+		if got := strings.Contains(strings.Join(p.Notes, "\n"), "fits into the buffer pool"); err != nil || got != want {
+			t.Errorf("%s: %q, %v", size, p.Notes, err)
+		}
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
-	"github.com/braggdev/bragg/internal/load/postgres"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
@@ -22,7 +21,7 @@ type config struct {
 	values     []value // options of the test, as sysbench names them
 	block      int64   // bytes of one operation; 0: it moves none
 	files      files
-	database   *database // nil without one
+	database   *oltpData // nil without one
 }
 
 // value is an option of sysbench.
@@ -312,8 +311,8 @@ func (t *test) gauges(c *config) []interval.Gauge {
 		return nil
 	}
 	list := append([]interval.Gauge{{Name: "p" + strconv.Itoa(c.percentile) + " of a second", Unit: "ms"}}, t.gauged...)
-	if c.database != nil && !c.database.outside() {
-		list = append(list, postgres.Gauges...)
+	if c.database != nil && !c.database.endpoint {
+		list = append(list, c.database.kind.gauges...)
 	}
 	return list
 }

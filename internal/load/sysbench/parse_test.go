@@ -9,7 +9,7 @@ import (
 	"github.com/braggdev/bragg/internal/load/sysbench"
 )
 
-// The outputs are of version 1.0.20.
+// The outputs begin with their version. That of 1.1.0 was built from its sources.
 var outputs = map[string]struct {
 	options            map[string]string
 	events, unfinished uint64
@@ -23,6 +23,9 @@ var outputs = map[string]struct {
 
 	"1.0.20-oltp.txt":         {tables("postgresql"), 1432, 0, true, 2},
 	"1.0.20-oltp-rate.txt":    {tables("postgresql", "rate", "100"), 206, 0, true, 2},
+	"1.0.20-oltp-mariadb.txt": {tables("mariadb"), 3104, 0, true, 2},
+	"1.1.0-oltp-mariadb.txt":  {tables("mariadb"), 2402, 0, true, 2},
+	"1.1.0-oltp-rate.txt":     {tables("postgresql", "test", "oltp_read_only", "rate", "300"), 630, 0, true, 2},
 	"1.0.20-oltp-stopped.txt": {tables("postgresql"), 3135, 2, false, 2},
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/extent"
 	"github.com/braggdev/bragg/internal/load"
-	"github.com/braggdev/bragg/internal/load/postgres"
+	"github.com/braggdev/bragg/internal/load/database"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
@@ -47,21 +47,24 @@ func (c *config) planRun(w *load.Workload, p *load.Plan) {
 func (c *config) planDatabase(w *load.Workload, p *load.Plan) error {
 	d := c.database
 	p.BytesWritten = -1
-	p.Program.Needs = append(p.Program.Needs, d.server.Needs()...)
-	data := postgres.Data{Text: d.made() + ", " + unit.FormatBytes(d.bytes(d.rows)), Bytes: d.bytes(d.rows), FullBytes: d.bytes(d.fullRows)}
-	if err := d.server.PlanData(w, p, data); err != nil {
+	p.Program.Needs = append(p.Program.Needs, d.place.Needs()...)
+	data := database.Data{Text: d.made() + ", " + unit.FormatBytes(d.bytes(d.rows)), Bytes: d.bytes(d.rows), FullBytes: d.bytes(d.fullRows)}
+	if err := d.place.PlanData(w, p, data); err != nil {
 		return err
 	}
 	for _, command := range d.commands(c, w) {
-		postgres.Show(p, command)
+		p.Program.Commands = append(p.Program.Commands, command.String())
 	}
 	switch {
 	case !w.Prefill:
 		c.planRun(w, p)
-		if !d.outside() {
+		if !d.endpoint {
 			p.Notes = append(p.Notes, "the clients run on the VM of the server and share its CPUs")
 		}
-	case d.outside():
+		if b := d.place.buffers(); b >= d.bytes(d.rows) {
+			p.Notes = append(p.Notes, "all data fits into the buffer pool of "+unit.FormatBytes(b)+": once it is there, reads do not reach the disks")
+		}
+	case d.endpoint:
 		p.Notes = append(p.Notes, "the prefill replaces the tables sbtest* of the endpoint, and they stay there after the run")
 	default:
 		p.BytesWritten = 2 * d.bytes(d.rows) // with the log

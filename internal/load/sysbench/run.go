@@ -7,13 +7,13 @@ import (
 	"io"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
-	"github.com/braggdev/bragg/internal/load/postgres"
 	"github.com/braggdev/bragg/internal/load/program"
 	"github.com/braggdev/bragg/internal/textio"
 	"github.com/braggdev/bragg/internal/wait"
@@ -33,9 +33,9 @@ type instance struct {
 	workload load.Workload
 	config   *config
 	tool     program.Tool
-	room     *program.Room    // of files; nil without them
-	server   *postgres.Server // of a database; nil without one
-	series   *postgres.Series
+	room     *program.Room       // of files; nil without them
+	server   *server             // of a database; nil without one
+	series   series              // of a load on that server
 	said     *program.Transcript // commands and what they printed
 	used     bool
 }
@@ -88,10 +88,14 @@ func (in *instance) Outputs() []load.Output {
 // Close stops a server, and lets other loads use the data.
 func (in *instance) Close() error {
 	in.used = true
-	in.series.Close()
-	in.series = nil
-	err := errors.Join(in.room.Close(), in.server.Close())
-	in.room = nil
+	if in.series != nil {
+		in.series.Close()
+	}
+	err := in.room.Close()
+	if in.server != nil {
+		err = errors.Join(err, in.server.Close())
+	}
+	in.series, in.room = nil, nil
 	return err
 }
 
@@ -107,8 +111,8 @@ func (in *instance) Run(ctx context.Context, sink load.Sink) error {
 	}
 	out := &program.Recorder{Workload: in.workload, Sink: sink, Rated: in.config.rate() > 0, Clients: in.config.threads}
 	r := &record{out: out, config: in.config}
-	if in.server != nil && in.config.database.server.Endpoint == "" {
-		r.server = postgres.UnknownGauges()
+	if d := in.config.database; d != nil && !d.endpoint {
+		r.server = slices.Repeat(interval.GaugeValues{math.NaN()}, len(d.kind.gauges))
 	}
 	var err error
 	if ctx.Err() == nil {
@@ -171,8 +175,8 @@ func (in *instance) fill(ctx context.Context, axis program.Axis, out *program.Re
 // command is one of sysbench for this load or prefill.
 func (in *instance) command(verb string) program.Command {
 	var more []string
-	if d := in.config.database; d != nil {
-		more = d.reach(in.server.Commands)
+	if in.server != nil {
+		more = in.server.reach
 	}
 	return in.complete(in.config.command(verb, &in.workload, more...))
 }
@@ -226,8 +230,10 @@ func (in *instance) drive(ctx context.Context, axis program.Axis, r *record) err
 		_ = read.Close()
 		return fmt.Errorf("start sysbench: %w", err)
 	}
-	if values := in.series.Begin(); values != nil {
-		r.server = values
+	if in.series != nil {
+		if values := in.series.Begin(); values != nil {
+			r.server = values
+		}
 	}
 	lines := make(chan line)
 	go listen(read, lines)
@@ -243,11 +249,18 @@ func (in *instance) follow(ctx context.Context, axis program.Axis, p *program.Pr
 	defer stop.End()
 	var rest strings.Builder
 	cancelled := ctx.Done()
+	var lost <-chan struct{}
+	if in.server != nil {
+		lost = in.server.Ended()
+	}
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
+			if in.series == nil {
+				continue
+			}
 			if values, fresh := in.series.Look(tickEvery); fresh {
 				r.server = values
 			}
@@ -268,6 +281,9 @@ func (in *instance) follow(ctx context.Context, axis program.Axis, p *program.Pr
 				rest.WriteString(l.text + "\n")
 			}
 			fmt.Fprintln(in.said, l.text)
+		case <-lost:
+			lost = nil
+			p.Kill() // sysbench would try to connect to MariaDB again forever
 		case <-cancelled:
 			cancelled = nil
 			if !r.begun {

@@ -28,7 +28,7 @@ type summary struct {
 var (
 	bucketPattern     = regexp.MustCompile(`^ *` + number + ` \|\** +(\d{1,18})$`)
 	eventsPattern     = regexp.MustCompile(`(?m)^ +total number of events: +(\d{1,18})$`)
-	timePattern       = regexp.MustCompile(`(?m)^ +total time: +` + number + `s$`)
+	timePattern       = regexp.MustCompile(`(?m)^ +(?:total time|time elapsed): +` + number + `s$`)
 	maximumPattern    = regexp.MustCompile(`(?m)^ +max: +` + number + `$`)
 	sumPattern        = regexp.MustCompile(`(?m)^ +sum: +(\d{1,15}\.\d{1,9})$`)
 	percentilePattern = regexp.MustCompile(`(?m)^ +\d+th percentile: +` + number + `$`)

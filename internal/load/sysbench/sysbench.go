@@ -33,7 +33,7 @@ type Generator struct{}
 
 var _ load.Generator = Generator{}
 
-// oldest is the first version with a histogram. Only version 1.0.20 is tested.
+// oldest is the first version with a histogram. Version 1.0.20 is tested, and the output of 1.1.0 is read.
 const oldest = "1.0"
 
 func needs() []load.Need {

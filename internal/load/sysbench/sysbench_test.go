@@ -13,10 +13,22 @@ import (
 	"github.com/braggdev/bragg/internal/testreq"
 )
 
-const helperDisk = "BRAGG_SYSBENCH_TEST_DISK"
+const (
+	helperDisk    = "BRAGG_SYSBENCH_TEST_DISK"
+	helperServer  = "BRAGG_SYSBENCH_TEST_SERVER"
+	helperPrefill = "BRAGG_SYSBENCH_TEST_PREFILL"
+)
 
 func TestMain(m *testing.M) {
 	if disk := os.Getenv(helperDisk); disk != "" {
+		if server := os.Getenv(helperServer); server != "" {
+			w := load.Workload{Name: "w", Options: tables(server), IntervalLength: 200 * time.Millisecond, Prefill: os.Getenv(helperPrefill) != "",
+				Devices: []load.Device{{Name: "/dev/sdb", Path: disk, SizeBytes: 4 << 30}}}
+			if w.Prefill {
+				w.Options = tables(server, "table_size", "1000000")
+			}
+			loadtest.BeHelper(sysbench.Generator{}, w)
+		}
 		loadtest.BeHelper(sysbench.Generator{}, load.Workload{Name: "w", Options: readFiles(), IntervalLength: 200 * time.Millisecond,
 			Devices: []load.Device{{Name: "/dev/sdb", Path: disk, SizeBytes: 1 << 30}}})
 	}

@@ -1,0 +1,170 @@
+// Package database has what servers of databases have in common when a load starts them on disks of its VM, or reaches an endpoint that the
+// user names: where their data is, the settings that a scenario may give, a process that runs while a load does, and a client that asks
+// it for its counters. It knows no product, and makes no load.
+//
+//	options ──ReadPlace, ReadSettings──▶ Place, []Setting ──Plan──▶ data and extents of a plan
+//	Server: Start ▶ Run, … ▶ Stop
+//	Ask ──▶ Asker ──Look──▶ answers to one question, again and again
+package database
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/extent"
+	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/program"
+	"github.com/braggdev/bragg/internal/unit"
+)
+
+// Place is where a database is.
+type Place struct {
+	Endpoint string // "": a server of its own
+	Disk     string // device of the data, "" with an endpoint
+	LogDisk  string // device of the log that commits wait for; the same as Disk if it was not set
+	shared   bool   // all VMs have the same endpoint
+}
+
+// ordinalMark in the name of an endpoint is replaced by the number of the VM in its group, from 1.
+const ordinalMark = "{n}"
+
+// ReadPlace reads the options disk and endpoint, and the one with the disk of the log.
+func ReadPlace(o *load.Options, w *load.Workload, logDisk string) Place {
+	name := o.Values["endpoint"]
+	p := Place{Endpoint: strings.ReplaceAll(name, ordinalMark, strconv.Itoa(w.Ordinal+1)), shared: !strings.Contains(name, ordinalMark)}
+	if p.Endpoint != "" {
+		if !program.EndpointName(p.Endpoint) {
+			o.Fault("endpoint", "endpoint: %q is not a name of letters, digits, - and _", p.Endpoint)
+		}
+		for _, name := range []string{"disk", logDisk} {
+			if _, given := o.Values[name]; given {
+				o.Fault(name, "%s: an endpoint has its own disks", name)
+			}
+		}
+		return p
+	}
+	var names []string
+	for _, d := range w.Devices {
+		names = append(names, d.Name)
+	}
+	if len(names) == 0 {
+		o.Fault("", "the VM group has no data disk for a server, and there is no endpoint")
+		return p
+	}
+	p.Disk = cmp.Or(o.Values["disk"], names[0])
+	p.LogDisk = cmp.Or(o.Values[logDisk], p.Disk)
+	for option, disk := range map[string]string{"disk": p.Disk, logDisk: p.LogDisk} {
+		if _, given := o.Values[option]; given && !slices.Contains(names, disk) {
+			o.Fault(option, "disk %q: the VM group has %s", disk, strings.Join(names, ", "))
+		}
+	}
+	return p
+}
+
+// Setting is a parameter of a server.
+type Setting struct{ Name, Value string }
+
+// Value returns the value of a setting, "" for none.
+func Value(list []Setting, name string) string {
+	if i := slices.IndexFunc(list, func(s Setting) bool { return s.Name == name }); i >= 0 {
+		return list[i].Value
+	}
+	return ""
+}
+
+var settingPattern = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,40}$`)
+
+// Settings are the parameters of a kind of server that a scenario may set. None of them runs a command or reads a file.
+type Settings struct {
+	Names []string
+	// Check returns what is wrong with a value, "" if nothing is.
+	Check func(name, value string) string
+}
+
+// Read takes all options that are not the generator's own for settings.
+func (k Settings) Read(o *load.Options, p Place, own []string) (list []Setting) {
+	for _, name := range slices.Sorted(maps.Keys(o.Values)) {
+		value := o.Values[name]
+		switch {
+		case slices.Contains(own, name):
+		case !slices.Contains(k.Names, name):
+			hint := ""
+			if near := diag.Nearest(name, slices.Concat(own, k.Names)); near != "" {
+				hint = fmt.Sprintf(" (did you mean %q?)", near)
+			}
+			o.Fault(name, "no option %q%s", name, hint)
+		case p.Endpoint != "":
+			o.Fault(name, "%s: the server of an endpoint has its own settings", name)
+		case !settingPattern.MatchString(value):
+			o.Fault(name, "%s: %q is not a value of a setting", name, value)
+		default:
+			if wrong := k.Check(name, value); wrong != "" {
+				o.Fault(name, "%s: %s", name, wrong)
+				continue
+			}
+			list = append(list, Setting{name, value})
+		}
+	}
+	return list
+}
+
+// Data is what a load keeps in its database.
+type Data struct {
+	Text  string // "scale 3424, 50 GiB"
+	Bytes int64
+	// FullBytes are those without the scale of a rehearsal.
+	FullBytes int64
+}
+
+// Log is the log of a server.
+type Log struct {
+	Name    string // "WAL"
+	Bytes   int64
+	Setting string // that bounds it
+	Scaled  bool   // for a rehearsal
+}
+
+// Plan notes in a plan where data and log go and how much they are.
+func (p Place) Plan(w *load.Workload, into *load.Plan, d Data, log Log) error {
+	if p.Endpoint != "" {
+		into.Program.Data = append(into.Program.Data, program.EndpointFacts(p.Endpoint))
+		if p.shared {
+			into.Replaces = fmt.Sprintf("the tables of endpoint %q", p.Endpoint)
+		}
+		return nil
+	}
+	into.Program.Data = append(into.Program.Data,
+		fmt.Sprintf("%s: %s", p.Disk, d.Text), fmt.Sprintf("%s: %s, about %s", p.LogDisk, log.Name, unit.FormatBytes(log.Bytes)))
+	if p.Disk == p.LogDisk {
+		into.Extents = []extent.Extent{{Device: p.Disk, Length: d.Bytes + log.Bytes, Writes: true}}
+	} else {
+		into.Extents = []extent.Extent{{Device: p.Disk, Length: d.Bytes, Writes: true}, {Device: p.LogDisk, Length: log.Bytes, Writes: true}}
+	}
+	if log.Scaled {
+		into.ScaledFrom = d.FullBytes
+	}
+	into.BlockBytesMax = max(into.BlockBytesMax, rehearsalBlockBytes)
+	for _, e := range into.Extents {
+		if disk, _ := w.Device(e.Device); disk.SizeBytes > 0 && e.Length > disk.SizeBytes {
+			return &diag.Error{Code: "device-too-small", Exit: diag.ExitData,
+				Message: fmt.Sprintf("disk %s has %s and the database takes %s", disk.Name, unit.FormatBytes(disk.SizeBytes), unit.FormatBytes(e.Length)),
+				Hint:    "use larger disks, less data, or a lower " + log.Setting}
+		}
+	}
+	return nil
+}
+
+// rehearsalBlockBytes is the largest "block" of a database in a plan: a rehearsal shrinks a disk to no less than 64 of them, which is enough
+// for the smallest database.
+const rehearsalBlockBytes = 4 * unit.MiB
+
+// NoDatabase says that a disk does not have what a load needs.
+func NoDatabase(format string, args ...any) error {
+	return &diag.Error{Code: "no-database", Exit: diag.ExitData, Message: fmt.Sprintf(format, args...), Hint: "add workload.PrefillRun of this workload before the load"}
+}

@@ -1,0 +1,160 @@
+package mariadb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/database"
+	"github.com/braggdev/bragg/internal/load/program"
+)
+
+// Server is the database of one prepared load or prefill: a server on the VM, which runs between Up and Close, or an endpoint.
+type Server struct {
+	Commands
+	database.Server
+	Version string // of the server; "" before Up
+
+	secrets []*os.File
+}
+
+// Use is what a generator brings to its server.
+type Use struct {
+	Name string // of the generator: its databases are its own
+	Said *program.Transcript
+}
+
+// Open finds programs, settings of the endpoint and the place of the files. It starts nothing. The caller calls Close, also after an error.
+func (c *Config) Open(ctx context.Context, w *load.Workload, u Use) (s *Server, err error) {
+	s = &Server{Server: database.NewServer("mariadbd", u.Said), Commands: Commands{config: c, folder: program.RoomFolder, paths: map[string]string{}}}
+	tools, err := program.Find(ctx, c.Needs(), folders...)
+	if err != nil {
+		return s, err
+	}
+	for name, tool := range tools {
+		s.paths[name] = tool.Path
+	}
+	name := program.RoomName{Name: u.Name, Account: account}
+	if c.Endpoint == "" {
+		if s.paths[installer], err = exec.LookPath(installer); err != nil {
+			return s, &diag.Error{Code: "program-missing", Exit: diag.ExitUnavailable, Message: "find programs on this machine: no " + installer,
+				Hint: "it comes with the server: install mariadb-server"}
+		}
+		s.Version = tools["mariadbd"].Version
+		if s.Room, err = program.OpenRoom(w, name, c.Disk, c.LogDisk); err == nil {
+			s.own = s.Room.MountedFolder
+		}
+		return s, err
+	}
+	if s.Endpoint, err = program.ReadEndpoint(c.Endpoint); err != nil {
+		return s, err
+	}
+	name.Name += "-" + c.Endpoint
+	if s.Room, err = program.OpenRoom(w, name); err != nil {
+		return s, err
+	}
+	s.secrets, err = secrets(c.Endpoint, s.Endpoint, s.Room)
+	return s, err
+}
+
+// Complete adds what all commands of the load have: environment, account, the room, and the files for an endpoint.
+func (s *Server) Complete(c program.Command) program.Command {
+	c.Env = []string{"PATH=/usr/local/bin:/usr/bin:/usr/sbin:/bin:/sbin", "LC_ALL=C", "TZ=UTC"}
+	c = s.Room.Confine(c)
+	c.Files = slices.Concat(c.Files, s.secrets)
+	if c.Alone {
+		c = s.Room.Mounted(c)
+	}
+	return c
+}
+
+// Query runs one statement as Role, or as the user of the endpoint. Its answer has a line for each row.
+func (s *Server) Query(ctx context.Context, statement string) (string, error) {
+	return s.RunKept(ctx, s.Complete(s.client(Role, statement)))
+}
+
+// Create makes an empty server with a database for Role in place of the former one, and starts it.
+func (s *Server) Create(ctx context.Context) error {
+	if err := s.Room.Clear(program.DiskFolder(s.config.Disk), program.DiskFolder(s.config.LogDisk)); err != nil {
+		return err
+	}
+	if s.config.LogDisk != s.config.Disk {
+		if err := s.Room.Make(program.DiskFolder(s.config.LogDisk) + "/redo"); err != nil {
+			return err
+		}
+	}
+	if _, err := s.RunKept(ctx, s.Complete(s.Install())); err != nil {
+		return err
+	}
+	if err := s.start(ctx); err != nil {
+		return err
+	}
+	statement := "CREATE DATABASE " + Role + "; CREATE USER " + Role + "@localhost; GRANT ALL ON " + Role + ".* TO " + Role + "@localhost"
+	_, err := s.RunKept(ctx, s.Complete(s.client(adminRole, statement)))
+	return err
+}
+
+// Up starts the server on the data of an earlier Create, or reaches the endpoint, and notes its settings.
+func (s *Server) Up(ctx context.Context) (err error) {
+	if s.config.Endpoint != "" {
+		if s.Version, err = s.Query(ctx, "SELECT VERSION()"); err != nil {
+			return &diag.Error{Code: "endpoint-unreachable", Exit: diag.ExitUnavailable, Message: fmt.Sprintf("reach endpoint %q", s.config.Endpoint), Err: err}
+		}
+	} else if !s.exists(s.config.Disk, "data/ibdata1") {
+		return database.NoDatabase("disk %s has no database", s.config.Disk)
+	} else if redo := "redo/ib_logfile0"; s.config.LogDisk != s.config.Disk && !s.exists(s.config.LogDisk, redo) ||
+		s.config.LogDisk == s.config.Disk && !s.exists(s.config.Disk, "data/ib_logfile0") {
+		return database.NoDatabase("the database on disk %s was made with its redo log on another disk than %s", s.config.Disk, s.config.LogDisk)
+	} else if err := s.start(ctx); err != nil {
+		return err
+	}
+	// Only numbers and switches: no addresses, paths or commands.
+	_, err = s.Query(ctx, "SELECT LOWER(VARIABLE_NAME), GLOBAL_VALUE, GLOBAL_VALUE_ORIGIN FROM information_schema.SYSTEM_VARIABLES"+
+		" WHERE GLOBAL_VALUE_ORIGIN NOT IN ('COMPILE-TIME', 'AUTO') AND VARIABLE_TYPE <> 'VARCHAR' AND VARIABLE_NAME <> 'PORT' ORDER BY 1")
+	return err
+}
+
+func (s *Server) exists(disk, file string) bool {
+	_, err := os.Stat(s.Room.Path(program.DiskFolder(disk), file))
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// start starts the server and waits until it answers. What a killed one left in its folders for sockets and temporary files goes.
+func (s *Server) start(ctx context.Context) error {
+	disk := program.DiskFolder(s.config.Disk)
+	if err := s.Room.Clear(disk+"/run", disk+"/tmp"); err != nil {
+		return err
+	}
+	return s.Start(ctx, s.Complete(s.Mariadbd()), s.Complete(s.client(adminRole, "SELECT 1")))
+}
+
+// Stop ends the server, with its dirty pages written if there is time.
+func (s *Server) Stop() { s.StopBy(syscall.SIGTERM) }
+
+// Close stops the server and lets other loads use its data.
+func (s *Server) Close() error {
+	if s == nil {
+		return nil
+	}
+	s.Stop()
+	for _, f := range s.secrets {
+		_ = f.Close()
+	}
+	s.secrets = nil
+	return s.Release()
+}
+
+// Describe completes the engine of a load by its server.
+func (s *Server) Describe(e *interval.Engine) {
+	version, _, _ := strings.Cut(s.Version, "-")
+	e.Backends = []string{"MariaDB " + version}
+}
