@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -93,6 +92,8 @@ func Users(t testing.TB, folder string) (list []int) {
 func KillUsers(t testing.TB, folder string) {
 	t.Helper()
 	for _, pid := range Users(t, folder) {
-		_ = syscall.Kill(pid, syscall.SIGKILL)
+		if process, err := os.FindProcess(pid); err == nil {
+			_ = process.Kill()
+		}
 	}
 }
