@@ -28,13 +28,18 @@ type Place struct {
 	Endpoint string // "": a server of its own
 	Disk     string // device of the data, "" with an endpoint
 	LogDisk  string // device of the log that commits wait for; the same as Disk if it was not set
-	shared   bool   // all VMs have the same endpoint
+	// FileSystem is made on disks that are block devices.
+	FileSystem program.FileSystem
+	shared     bool // all VMs have the same endpoint
 }
+
+// FileSystemNames are the options that say what block devices get.
+var FileSystemNames = []string{"file_system", "mount_options"}
 
 // ordinalMark in the name of an endpoint is replaced by the number of the VM in its group, from 1.
 const ordinalMark = "{n}"
 
-// ReadPlace reads the options disk and endpoint, and the one with the disk of the log.
+// ReadPlace reads the options disk, endpoint, those of FileSystemNames, and the one with the disk of the log.
 func ReadPlace(o *load.Options, w *load.Workload, logDisk string) Place {
 	name := o.Values["endpoint"]
 	p := Place{Endpoint: strings.ReplaceAll(name, ordinalMark, strconv.Itoa(w.Ordinal+1)), shared: !strings.Contains(name, ordinalMark)}
@@ -42,13 +47,14 @@ func ReadPlace(o *load.Options, w *load.Workload, logDisk string) Place {
 		if !program.EndpointName(p.Endpoint) {
 			o.Fault("endpoint", "endpoint: %q is not a name of letters, digits, - and _", p.Endpoint)
 		}
-		for _, name := range []string{"disk", logDisk} {
+		for _, name := range append([]string{"disk", logDisk}, FileSystemNames...) {
 			if _, given := o.Values[name]; given {
 				o.Fault(name, "%s: an endpoint has its own disks", name)
 			}
 		}
 		return p
 	}
+	p.FileSystem = readFileSystem(o)
 	var names []string
 	for _, d := range w.Devices {
 		names = append(names, d.Name)
@@ -65,6 +71,21 @@ func ReadPlace(o *load.Options, w *load.Workload, logDisk string) Place {
 		}
 	}
 	return p
+}
+
+func readFileSystem(o *load.Options) program.FileSystem {
+	s := program.FileSystem{Type: cmp.Or(o.Values["file_system"], program.FileSystemDefault), Options: program.MountOptionsDefault}
+	if !slices.Contains(program.FileSystemTypes, s.Type) {
+		o.Fault("file_system", "file_system: %q is not %s", s.Type, strings.Join(program.FileSystemTypes, " or "))
+		return s
+	}
+	if text, given := o.Values["mount_options"]; given {
+		s.Options = strings.ReplaceAll(text, " ", "")
+	}
+	if wrong := s.Check(); wrong != "" {
+		o.Fault("mount_options", "mount_options: %s", wrong)
+	}
+	return s
 }
 
 // Setting is a parameter of a server.
@@ -150,6 +171,7 @@ func (p Place) Plan(w *load.Workload, into *load.Plan, d Data, log Log) error {
 		into.ScaledFrom = d.FullBytes
 	}
 	into.BlockBytesMax = max(into.BlockBytesMax, rehearsalBlockBytes)
+	p.planFileSystem(into)
 	for _, e := range into.Extents {
 		if disk, _ := w.Device(e.Device); disk.SizeBytes > 0 && e.Length > disk.SizeBytes {
 			return &diag.Error{Code: "device-too-small", Exit: diag.ExitData,
@@ -159,6 +181,18 @@ func (p Place) Plan(w *load.Workload, into *load.Plan, d Data, log Log) error {
 	}
 	return nil
 }
+
+// planFileSystem notes what disks get that are block devices, which a plan does not know.
+func (p Place) planFileSystem(into *load.Plan) {
+	need := p.FileSystem.Need()
+	into.Program.Data = append(into.Program.Data, fmt.Sprintf("disks that are block devices (VMs of a hypervisor): in %s, made with %s", p.FileSystem, need.Program))
+	if p.FileSystem.Type == "xfs" {
+		into.BlockBytesMax = max(into.BlockBytesMax, rehearsalBlockBytesXFS)
+	}
+}
+
+// rehearsalBlockBytesXFS lets a rehearsal shrink a disk to 512 MiB: mkfs.xfs refuses less than 300 MB.
+const rehearsalBlockBytesXFS = 8 * unit.MiB
 
 // rehearsalBlockBytes is the largest "block" of a database in a plan: a rehearsal shrinks a disk to no less than 64 of them, which is enough
 // for the smallest database.

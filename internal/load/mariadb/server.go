@@ -50,6 +50,7 @@ func (c *Config) Open(ctx context.Context, w *load.Workload, u Use) (s *Server, 
 				Hint: "it comes with the server: install mariadb-server"}
 		}
 		s.Version = tools["mariadbd"].Version
+		name.FileSystem, name.Said = &c.FileSystem, u.Said
 		if s.Room, err = program.OpenRoom(w, name, c.Disk, c.LogDisk); err == nil {
 			s.own = s.Room.MountedFolder
 		}
@@ -156,5 +157,5 @@ func (s *Server) Close() error {
 // Describe completes the engine of a load by its server.
 func (s *Server) Describe(e *interval.Engine) {
 	version, _, _ := strings.Cut(s.Version, "-")
-	e.Backends = []string{"MariaDB " + version}
+	e.Backends = append([]string{"MariaDB " + version}, s.Room.Storage()...)
 }

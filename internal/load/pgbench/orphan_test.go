@@ -17,6 +17,8 @@ import (
 const (
 	helperDisk    = "BRAGG_PGBENCH_TEST_DISK"
 	helperPrefill = "BRAGG_PGBENCH_TEST_PREFILL"
+	helperLink    = "BRAGG_PGBENCH_TEST_LINK" // of a block device
+	deviceBytes   = 320 << 20                 // of loop devices
 )
 
 func TestMain(m *testing.M) {
@@ -30,6 +32,10 @@ func TestMain(m *testing.M) {
 func helper() {
 	w := load.Workload{Name: "w", Options: map[string]string{"scale": "1", "clients": "4", "latency_limit": "1h", "rate": "100"}, IntervalLength: 100 * time.Millisecond,
 		Devices: []load.Device{{Name: "/dev/sdb", Path: os.Getenv(helperDisk), SizeBytes: 8 << 30}}, Prefill: os.Getenv(helperPrefill) != ""}
+	if link := os.Getenv(helperLink); link != "" {
+		w.Seed, w.Devices[0].SizeBytes = 42, deviceBytes
+		w.Devices[0].Consent = load.Consent{SizeBytes: deviceBytes, Link: link}
+	}
 	if w.Prefill {
 		w.Options["scale"] = "200"
 	}

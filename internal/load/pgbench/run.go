@@ -34,6 +34,7 @@ type instance struct {
 	server   *postgres.Server
 	series   *postgres.Series    // of the server of a load
 	said     *program.Transcript // commands and what they printed
+	history  *history            // nil if its rows do not count transactions
 	log      string              // folder of the transaction logs in the room
 	used     bool
 }
@@ -62,6 +63,9 @@ func (in *instance) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	if in.series, err = in.server.OpenSeries(ctx); err != nil {
+		return err
+	}
+	if in.history, err = in.openHistory(ctx); err != nil {
 		return err
 	}
 	return in.makeLog()
@@ -220,7 +224,10 @@ func (in *instance) drive(ctx context.Context, axis program.Axis, out *program.R
 	if err != nil {
 		return err
 	}
-	return compare(out, text)
+	if err := compare(out, text); err != nil {
+		return err
+	}
+	return in.checkHistory(context.WithoutCancel(ctx), in.history, out.Done)
 }
 
 // unixShift is what has to be added to Unix time for the axis. pgbench adds a constant to a monotonic clock, so that one look at

@@ -44,6 +44,7 @@ func (c *Config) Open(ctx context.Context, w *load.Workload, u Use) (s *Server, 
 	name := program.RoomName{Name: u.Name, Account: account}
 	if c.Endpoint == "" {
 		s.Version = s.tools["postgres"].Version
+		name.FileSystem, name.Said = &c.place.FileSystem, u.Said
 		s.Room, err = program.OpenRoom(w, name, c.Disk, c.WALDisk)
 		return s, err
 	}
@@ -198,7 +199,7 @@ func (s *Server) Close() error {
 
 // Describe completes the engine of a load by its server.
 func (s *Server) Describe(e *interval.Engine) {
-	e.Backends = []string{"PostgreSQL " + s.Version}
+	e.Backends = append([]string{"PostgreSQL " + s.Version}, s.Room.Storage()...)
 	if s.smallPages {
 		e.Notes = append(e.Notes, interval.EngineNote{Code: interval.NoteSmallPages, Text: "huge_pages=try, and the system had none to give"})
 	}

@@ -38,6 +38,8 @@ type Command struct {
 	// Mount is a folder that an Alone program of another account sees as MountPoint: programs that resolve the paths of their files need
 	// one that their user may search.
 	Mount string
+	// Mounts is the mount namespace that has this folder; nil: that of this process.
+	Mounts *os.File
 }
 
 // MountPoint is where a program sees its Mount. Other processes see their own there.
@@ -72,7 +74,7 @@ func (c Command) Start() (*Process, error) {
 		runtime.LockOSThread()
 		changed, own := false, false
 		if c.Alone {
-			changed, own = ownMounts()
+			changed, own = ownMounts(c.Mounts)
 		}
 		if !changed {
 			defer runtime.UnlockOSThread() // otherwise the thread ends with this goroutine, and its mounts with it

@@ -31,10 +31,13 @@ func (c Command) confine(cmd *exec.Cmd, alone bool) {
 }
 
 // ownMounts gives the calling thread, and what it starts, mounts of its own. It reports whether it has changed the thread, and whether
-// mounts are now its own.
-func ownMounts() (changed, own bool) {
+// mounts are now its own: a copy of those of a namespace, or of this process.
+func ownMounts(of *os.File) (changed, own bool) {
 	if os.Geteuid() != 0 || unix.Unshare(unix.CLONE_NEWNS) != nil {
 		return false, false
+	}
+	if of != nil && join(of) != nil {
+		return true, false
 	}
 	return true, unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "") == nil // so that other programs do not see the next ones
 }
@@ -50,7 +53,7 @@ func (c Command) mount(own bool) error {
 	if !own {
 		return errors.New("the folder of its files needs mounts of its own, which the system does not allow")
 	}
-	if err := unix.Mount(c.Mount, MountPoint, "", unix.MS_BIND, ""); err != nil {
+	if err := unix.Mount(c.Mount, MountPoint, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
 		return fmt.Errorf("mount the folder of its files at %s: %w", MountPoint, err)
 	}
 	return nil

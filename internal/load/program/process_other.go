@@ -14,7 +14,7 @@ const outputBytes = 1 << 20
 func (Command) confine(*exec.Cmd, bool) {}
 
 // ownMounts changes nothing.
-func ownMounts() (changed, own bool) { return false, false }
+func ownMounts(*os.File) (changed, own bool) { return false, false }
 
 // mount is for Linux only.
 func (Command) mount(bool) error { return nil }

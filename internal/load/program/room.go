@@ -1,32 +1,43 @@
 package program
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/load"
 )
 
-// Room is a folder for the files of programs on a VM: beside its data disk, or in the agent's folder if they need no disk. Only one load
-// uses it at a time. It is removed with the VM.
+// Room is a folder for the files of programs on a VM: beside its data disk if that is a file, else in the agent's folder, where a disk that is
+// a block device is mounted for programs of the room alone. Only one load uses it at a time. It is removed with the VM.
 //
 //	<room>/sdb/data   what belongs on one disk
 //	<room>/sdc/wal    and on another
+//
+// A prefill makes new file systems on block devices with Clear, and a load mounts them in OpenRoom. Close unmounts them, and so does the kernel
+// when this process ends in any other way; they stay on the devices.
 type Room struct {
 	path    string
 	folder  *os.File // what programs reach it by
 	account *Account
 	unlock  func()
+	volumes *volumes // nil unless its disks are block devices
 }
 
 // RoomName is the name of a room and who owns it.
 type RoomName struct {
 	Name    string // of the generator: rooms of different names do not meet
 	Account string // user that owns the files where this process is root; "": root
+	// FileSystem is made on disks that are block devices; nil: they are refused.
+	FileSystem *FileSystem
+	Said       io.Writer // what was done to disks, may be nil
 }
 
 // OpenRoom opens a room on the first of some disks of the workload for it alone.
@@ -35,53 +46,69 @@ func OpenRoom(w *load.Workload, name RoomName, disks ...string) (*Room, error) {
 	if err != nil {
 		return nil, err
 	}
-	path, err := roomPath(w, name.Name, disks)
-	if err != nil {
+	r := &Room{account: owner}
+	var devices []load.Device
+	if r.path, devices, err = roomPath(w, name, disks); err != nil {
 		return nil, err
 	}
-	r := &Room{path: path, account: owner}
 	if err := r.Make(""); err != nil {
 		return nil, err
 	}
-	if r.unlock, err = Lock(path); err != nil {
+	if r.unlock, err = Lock(r.path); err != nil {
 		return nil, &diag.Error{Code: "disk-in-use", Exit: diag.ExitUnavailable, Err: err,
 			Message: fmt.Sprintf("another load uses the files of %s on disk %s", name.Name, disks), Hint: "let one end before the next starts, or give them different disks"}
 	}
-	if r.folder, err = os.Open(path); err != nil {
+	if len(devices) == 0 {
+		r.folder, err = os.Open(r.path)
+	} else if r.volumes, err = openVolumes(w, r.path, name, devices); err == nil {
+		r.folder = r.volumes.space.folder
+	}
+	if err != nil {
 		r.unlock()
 		return nil, err
 	}
 	return r, nil
 }
 
-// roomPath is beside the file that is the disk. Disks that are block devices have no file system yet.
-func roomPath(w *load.Workload, name string, disks []string) (path string, err error) {
-	if len(disks) == 0 {
-		here, err := os.Getwd()
-		if err != nil || here == "/" {
-			here = os.TempDir()
-		}
-		return filepath.Join(here, name), nil
-	}
+// roomPath is beside the file that is the first disk, or in the agent's folder without a disk and for disks that are block devices, which
+// it returns.
+func roomPath(w *load.Workload, name RoomName, disks []string) (path string, devices []load.Device, err error) {
+	beside := ""
 	for _, disk := range disks {
 		d, known := w.Device(disk)
 		if !known {
-			return "", fmt.Errorf("no disk %s", disk)
+			return "", nil, fmt.Errorf("no disk %s", disk)
 		}
 		info, err := os.Stat(d.Path)
-		if err != nil {
-			return "", err
-		}
-		if !info.Mode().IsRegular() {
-			return "", &diag.Error{Code: "disk-without-files", Exit: diag.ExitUnavailable,
-				Message: fmt.Sprintf("disk %s is a block device, and %s keeps its files beside disks that are files only", disk, name),
-				Hint:    "use the targets local or ssh, or an endpoint"}
-		}
-		if path == "" {
-			path = filepath.Join(filepath.Dir(d.Path), name+"-"+DiskFolder(disk))
+		switch {
+		case err != nil:
+			return "", nil, err
+		case info.Mode().IsRegular():
+			beside = cmp.Or(beside, filepath.Dir(d.Path))
+		case name.FileSystem == nil:
+			return "", nil, &diag.Error{Code: "disk-without-files", Exit: diag.ExitUnavailable,
+				Message: fmt.Sprintf("disk %s is a block device, and %s keeps its files beside disks that are files only", disk, name.Name),
+				Hint:    "use the targets local or ssh"}
+		case !slices.ContainsFunc(devices, func(d load.Device) bool { return d.Name == disk }):
+			devices = append(devices, d)
 		}
 	}
-	return path, nil
+	if beside != "" && len(devices) > 0 {
+		return "", nil, &diag.Error{Code: "mixed-disks", Exit: diag.ExitUnavailable, Message: fmt.Sprintf("of the disks %s some are files and some block devices",
+			strings.Join(disks, ", ")), Hint: "use disks of one kind for one load"}
+	}
+	folder := name.Name
+	if len(disks) > 0 {
+		folder += "-" + DiskFolder(disks[0])
+	}
+	if beside != "" {
+		return filepath.Join(beside, folder), nil, nil
+	}
+	here, err := os.Getwd()
+	if err != nil || here == "/" {
+		here = os.TempDir()
+	}
+	return filepath.Join(here, folder), devices, nil
 }
 
 // DiskFolder is the folder of a disk in its room.
@@ -92,9 +119,18 @@ func DiskFolder(disk string) string {
 	return filepath.Base(disk)
 }
 
-// Path is the path to a file of the room for this process.
+// Path is the path to a file of the room for this process. On a disk that is a block device it is not valid for other processes.
 func (r *Room) Path(names ...string) string {
-	return filepath.Join(append([]string{r.path}, names...)...)
+	path := filepath.Join(append([]string{r.path}, names...)...)
+	if r.volumes == nil || path == r.path {
+		return path
+	}
+	below, _ := filepath.Rel(r.path, path)
+	first, _, _ := strings.Cut(below, string(filepath.Separator))
+	if r.volumes.of(filepath.Join(r.path, first)) == nil {
+		return path
+	}
+	return fmt.Sprintf("/proc/self/fd/%d/%s", r.folder.Fd(), below)
 }
 
 // Make makes a folder of the room that belongs to the account.
@@ -106,10 +142,21 @@ func (r *Room) Make(name string) error {
 	return r.account.Own(path)
 }
 
-// Clear removes what is below folders of the room, and makes them again.
+// Clear removes what is below folders of the room, and makes them again. A disk that is a block device gets a new file system.
 func (r *Room) Clear(names ...string) error {
+	done := map[string]bool{}
 	for _, name := range names {
-		if err := os.RemoveAll(r.Path(name)); err != nil {
+		if done[name] {
+			continue
+		}
+		done[name] = true
+		var err error
+		if v := r.volumes.of(filepath.Join(r.path, name)); v != nil {
+			err = r.volumes.empty(v)
+		} else {
+			err = os.RemoveAll(r.Path(name))
+		}
+		if err != nil {
 			return err
 		}
 		if err := r.Make(name); err != nil {
@@ -159,6 +206,9 @@ func RoomFolder(disk string) string { return Inherited(0) + "/" + DiskFolder(dis
 func (r *Room) Mounted(c Command) Command {
 	if r.account != nil {
 		c.Mount = r.path
+		if r.volumes != nil {
+			c.Mounts = r.volumes.space.itself
+		}
 	}
 	return c
 }
@@ -181,6 +231,20 @@ func (r *Room) Close() error {
 	if r == nil {
 		return nil
 	}
-	r.unlock()
+	defer r.unlock()
+	if r.volumes != nil {
+		return r.volumes.close()
+	}
 	return r.folder.Close()
+}
+
+// Storage describes the file systems of disks that are block devices, one text for each.
+func (r *Room) Storage() (list []string) {
+	if r == nil || r.volumes == nil {
+		return nil
+	}
+	for _, v := range r.volumes.list {
+		list = append(list, v.device.Name+": "+v.files.String())
+	}
+	return list
 }
