@@ -1,6 +1,7 @@
 package rehearsal
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -24,6 +25,7 @@ type rehearsal struct {
 	scenario string // shipped, or a folder
 	set      []string
 	length   string
+	size     string // of its data; "": 64 MiB
 	check    func(*testing.T, *record)
 	marks    []string // each is part of a mark on the charts
 	soak     bool     // only in a soak
@@ -118,7 +120,7 @@ func TestRehearsalsOnGuests(t *testing.T) {
 func (r *rig) rehearse(t *testing.T, c rehearsal, provider string) {
 	runs := filepath.Join(t.TempDir(), "runs")
 	args := []string{"run", c.scenario, "--target", r.target(t, provider), "--runs", runs, "--rehearse", c.length,
-		"--rehearse-size", "64MiB", "--max-full", "99", "--json"}
+		"--rehearse-size", cmp.Or(c.size, "64MiB"), "--max-full", "99", "--json"}
 	for _, s := range c.set {
 		args = append(args, "--set", s)
 	}
@@ -197,6 +199,7 @@ func (r *rig) marks(t *testing.T, dir string) []string {
 
 // record is what a bundle holds.
 type record struct {
+	dir       string // of the bundle
 	events    []interval.Event
 	intervals []interval.Interval
 	samples   []result.Sample
@@ -221,7 +224,7 @@ func read(t *testing.T, dir, ended string) *record {
 	if b.Manifest().Rehearsal == nil {
 		t.Error("the manifest does not say that this was a rehearsal")
 	}
-	rec := &record{provider: b.Manifest().Target.Provider}
+	rec := &record{dir: dir, provider: b.Manifest().Target.Provider}
 	if rec.summary, err = b.Summary(); err != nil {
 		t.Fatal(err)
 	}
