@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"sync"
@@ -21,6 +22,7 @@ func (l *loads) serve(ctx context.Context, run *loadRun, w plan.Workload) {
 		return
 	}
 	l.address(ctx, run)
+	run.count(w)
 	for i, client := range run.members {
 		for _, at := range w.Servers.Of(i, len(run.servers)) {
 			server := run.servers[at]
@@ -55,8 +57,28 @@ func (l *loads) serve(ctx context.Context, run *loadRun, w plan.Workload) {
 				client.err = fmt.Errorf("server on vm %q: %w", s.vm.Name, s.err)
 			}
 		}
+		if w.Servers.First {
+			client.serving = run.servers // each VM depends on all others
+		}
 	}
 }
+
+// count gives the VMs of a load that go in step their places and a secret.
+func (run *loadRun) count(w plan.Workload) {
+	if !w.Servers.First {
+		return
+	}
+	secret := make([]byte, secretBytes)
+	_, _ = rand.Read(secret) // which never fails
+	for _, list := range [][]*member{run.members, run.servers} {
+		for i, m := range list {
+			m.remote.VMs, m.remote.Rank, m.remote.Secret = len(run.members), i, secret
+		}
+	}
+}
+
+// secretBytes is the length of what only the VMs of one load know.
+const secretBytes = 32
 
 // address finds the addresses of clients and servers.
 func (l *loads) address(ctx context.Context, run *loadRun) {

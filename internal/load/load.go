@@ -97,6 +97,9 @@ type Plan struct {
 	Program *ProgramPlan `json:"program,omitempty"`
 	// Replaces is what the prefill of the workload replaces although it is not the VM's own: `endpoint "rds"`. Only one VM may do that.
 	Replaces string `json:"replaces,omitempty"`
+	// InStep: the VMs of the load wait for each other, and the first one has a server of it that all of them are clients of. Generators
+	// say so if Workload.Remote.VMs is more than one.
+	InStep bool `json:"in_step,omitempty"`
 	// BytesWritten is the upper bound of bytes written: exact for size-bound jobs, -1 if only a rate or the device limits
 	// it.
 	BytesWritten int64 `json:"bytes_written"`

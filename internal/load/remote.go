@@ -1,13 +1,17 @@
 package load
 
 // Remote is the other end of a load between two groups of VMs: its clients run on the group of the workload and are measured, its
-// servers run on another group and only answer.
+// servers run on another group and only answer. The server of a load whose VMs go in step runs on the first of these VMs.
 type Remote struct {
 	// Serves: this VM runs one server for each of Peers, from Prepare until it is stopped. Otherwise it is a client of all Peers.
 	Serves bool `json:"serves,omitempty"`
 	// Address is where the peers reach this VM.
 	Address string `json:"address,omitempty"`
 	Peers   []Peer `json:"peers,omitempty"`
+	// Of a load whose VMs go in step (Plan.InStep): the number of these, the place of this one, and a secret that they share.
+	VMs    int    `json:"vms,omitempty"`
+	Rank   int    `json:"rank,omitempty"` // from 0
+	Secret []byte `json:"secret,omitempty"`
 }
 
 // Peer is a VM at the other end.

@@ -6,11 +6,16 @@ import "fmt"
 type Servers struct {
 	Group string `json:"vm_group"`
 	Mesh  bool   `json:"mesh,omitempty"` // every client has every server; otherwise, client i has server i modulo their number
-	Same  bool   `json:"same,omitempty"` // clients and servers are the same VMs, none of which is its own server
+	// First: the VMs of the workload itself go in step, and the first one has the only server, of which all are clients.
+	First bool `json:"first,omitempty"`
+	Same  bool `json:"same,omitempty"` // clients and servers are the same VMs, none of which is its own server
 }
 
 // Of returns the servers of a client, by their ordinals.
 func (s Servers) Of(client, servers int) (list []int) {
+	if s.First && servers > 0 {
+		return []int{0}
+	}
 	if servers == 0 || s.Same && servers == 1 {
 		return nil
 	}
@@ -30,6 +35,8 @@ func (s Servers) Of(client, servers int) (list []int) {
 
 func (s Servers) pairing() string {
 	switch {
+	case s.First:
+		return "its VMs wait for each other, and the first one coordinates them"
 	case s.Mesh && s.Same:
 		return "every VM with every other one"
 	case s.Mesh:

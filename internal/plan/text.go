@@ -179,7 +179,9 @@ func (p *Plan) textWorkloads(b *strings.Builder, o TextOptions) {
 			what = textio.Line(w.ConfigFile) + " " + what
 		}
 		fmt.Fprintf(b, "  %s on %s: %s\n", textio.Line(w.Name), textio.Line(w.Group), what)
-		if s := w.Servers; s != nil {
+		if s := w.Servers; s != nil && s.First {
+			fmt.Fprintf(b, "    in step: %s\n", s.pairing())
+		} else if s != nil {
 			fmt.Fprintf(b, "    servers on %s: %s\n", textio.Line(s.Group), s.pairing())
 		}
 		if w.Load == nil && w.Prefill == nil {

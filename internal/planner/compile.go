@@ -105,6 +105,7 @@ func Compile(sc *scenario.Scenario, inventory target.Inventory, capabilities []t
 	w.planGroups()
 	r.rehearseVMs()
 	w.planWorkloads()
+	c.checkSteps()
 	if options.Rehearse > 0 && !c.problems.HasErrors() {
 		c.findLasting()
 		r.rehearseSizes()

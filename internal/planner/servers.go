@@ -14,6 +14,9 @@ import (
 func (p *workloadPlan) servers() *plan.Servers {
 	w := &p.scenario
 	if w.ServerGroup == "" {
+		if p.loadPlan != nil && p.loadPlan.InStep {
+			return &plan.Servers{Group: w.Group, First: true}
+		}
 		return nil
 	}
 	return &plan.Servers{Group: w.ServerGroup, Mesh: w.Mesh, Same: w.ServerGroup == w.Group}
@@ -54,12 +57,31 @@ func (c *binder) checkAddresses() {
 	}
 }
 
+// checkSteps reports loads whose VMs go in step where the target does not connect them, or there are too many.
+func (c *binder) checkSteps() {
+	for _, w := range c.sc.Workloads {
+		p := c.plan.workloads[w.Name]
+		if s := p.servers(); s == nil || !s.First || !p.load {
+			continue
+		}
+		group, _ := c.plan.Group(w.Group)
+		switch {
+		case group.Count > load.PeersMax:
+			c.problems.Errorf(w.Pos, "vms-in-step", "workload %q: %d VMs of group %q would go in step, and %d can", w.Name, group.Count, group.Name, load.PeersMax)
+		case !slices.Contains(c.capabilities, target.CapAddresses):
+			c.problems.Add(diag.Diagnostic{Code: "lacks-capability", Severity: diag.SeverityError, Pos: w.Pos,
+				Message: fmt.Sprintf("target %q cannot run %q, whose VMs go in step", c.inventory.Name, w.Name),
+				Hint:    fmt.Sprintf("the provider %q does not offer %q; use one VM", c.inventory.Provider, target.CapAddresses)})
+		}
+	}
+}
+
 // checkPairs reports loads with too few or too many VMs at the other end, once the groups are placed.
 func (c workloads) checkPairs() {
 	for _, w := range c.sc.Workloads {
 		p := c.plan.workloads[w.Name]
 		s := p.servers()
-		if s == nil || !p.load {
+		if s == nil || s.First || !p.load {
 			continue
 		}
 		group, _ := c.plan.Group(s.Group)

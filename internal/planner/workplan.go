@@ -213,7 +213,8 @@ func (c workloads) workloadValue(p *workloadPlan, group plan.Group) load.Workloa
 		ConfigName: p.scenario.ConfigFile, Config: c.sc.Files[p.scenario.ConfigFile], Options: p.scenario.Options,
 		Runtime: p.runtime, Seed: c.options.Seed, Scale: p.scale,
 	}
-	if s := p.servers(); s != nil {
+	w.Remote.VMs = group.Count
+	if s := p.servers(); s != nil && !s.First {
 		servers, _ := c.plan.Group(s.Group)
 		for _, i := range s.Of(0, servers.Count) {
 			w.Remote.Peers = append(w.Remote.Peers, load.Peer{VM: plan.VMName(servers.Prefix, i)})

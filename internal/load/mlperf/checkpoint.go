@@ -25,7 +25,7 @@ func (s *checkpointing) bytes() int64 { return s.rankBytes() * int64(s.ranks) }
 func (c *config) planCheckpoints(w *load.Workload) (load.Plan, error) {
 	s := &c.saving
 	all := s.bytes() * int64(s.count)
-	p := load.Plan{Engine: c.engine(), BlockBytesMax: chunkBytes, BytesWritten: all, Extents: c.extents(all), Notes: []string{
+	p := load.Plan{Engine: c.engine(&w.Remote), BlockBytesMax: chunkBytes, BytesWritten: all, Extents: c.extents(all), Notes: []string{
 		fmt.Sprintf("%d checkpoints of %s in %s", s.count, unit.FormatBytes(s.bytes()), c.place)}}
 	if err := c.fits(w, p.Extents); err != nil {
 		return p, err

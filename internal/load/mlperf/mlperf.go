@@ -9,6 +9,7 @@
 //	room.go, mount.go, dataset.go   folders on the VM, their mounts, the files of a training
 //	train.go, meter.go              epochs, and what they measure
 //	search.go, checkpoint.go        the largest number of accelerators; checkpoints
+//	together.go                     trainings on several VMs
 //	run.go, record.go               a running load; its intervals and texts
 //	simulate.go                     for VMs in memory
 package mlperf
@@ -16,6 +17,7 @@ package mlperf
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
@@ -44,6 +46,13 @@ func (Generator) Prepare(ctx context.Context, w load.Workload) (load.Instance, e
 	if err != nil {
 		return nil, err
 	}
+	if w.Remote.Serves {
+		s, err := newCoordinator(&w)
+		if err != nil {
+			return nil, fmt.Errorf("prepare workload %q: %w", w.Name, err)
+		}
+		return s, nil
+	}
 	in := &instance{workload: w, config: c}
 	if err := in.prepare(ctx); err != nil {
 		_ = in.Close()
@@ -53,10 +62,12 @@ func (Generator) Prepare(ctx context.Context, w load.Workload) (load.Instance, e
 }
 
 // engine describes the load before the machine is known.
-func (c *config) engine() interval.Engine {
+func (c *config) engine(remote *load.Remote) interval.Engine {
 	e := interval.Engine{Name: Name, Loop: interval.LoopClosed, Operations: trainingOperations, Gauges: trainingGauges}
 	if c.saves() {
 		e.Operations, e.Gauges = checkpointOperations, checkpointGauges
+	} else if inStep(remote) {
+		e.Gauges = slices.Concat(trainingGauges, togetherGauges)
 	}
 	return e
 }

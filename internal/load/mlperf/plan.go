@@ -15,7 +15,7 @@ func (c *config) plan(w *load.Workload) (load.Plan, error) {
 		return c.planCheckpoints(w)
 	}
 	t := &c.train
-	p := load.Plan{Engine: c.engine(), BlockBytesMax: t.transfer, Notes: []string{
+	p := load.Plan{Engine: c.engine(&w.Remote), InStep: inStep(&w.Remote), BlockBytesMax: t.transfer, Notes: []string{
 		fmt.Sprintf("data set in %s: %d files of %s", c.place, t.files, unit.FormatBytes(int64(t.fileBytes())))}}
 	if factor := w.Scale.Factor; factor > 0 && factor < 1 {
 		p.ScaledFrom = int64(float64(t.fullFiles) * float64(t.model.samplesInFile) * t.fullRecord)
@@ -38,8 +38,8 @@ func (c *config) plan(w *load.Workload) (load.Plan, error) {
 	p.Notes = append(p.Notes, t.describe()...)
 	p.MemoryBytes = t.transfer * int64(t.model.readThreads*t.accelerators)
 	p.Timed = t.search
-	p.Notes = append(p.Notes, "readers use the page cache, as data loaders do; it is emptied of the data set before the load, not between epochs",
-		"steps are synchronized among the accelerators of one VM, not between VMs")
+	p.Notes = append(p.Notes, t.inStep(&w.Remote)...)
+	p.Notes = append(p.Notes, "readers use the page cache, as data loaders do; it is emptied of the data set before the load, not between epochs")
 	if len(t.changed) > 0 {
 		p.Notes = append(p.Notes, t.open())
 	}
@@ -51,6 +51,15 @@ func (c *config) plan(w *load.Workload) (load.Plan, error) {
 
 func (t *training) open() string {
 	return strings.Join(t.changed, ", ") + ": set by the scenario, which the closed division of MLPerf Storage does not permit"
+}
+
+// inStep says how the VMs of a load depend on each other.
+func (t *training) inStep(r *load.Remote) []string {
+	if !inStep(r) {
+		return nil
+	}
+	return []string{fmt.Sprintf("one training on %d VMs with %d accelerators: each step ends on all VMs together, and each VM reads its own share of the data set",
+		r.VMs, r.VMs*t.accelerators)}
 }
 
 // describe is what a load does, in words.

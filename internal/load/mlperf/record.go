@@ -39,6 +39,10 @@ var trainingGauges = []interval.Gauge{
 	{Name: "wait for data", Unit: "ms"}, {Name: "accelerators"},
 }
 
+// togetherGauges are the further ones of a training on several VMs.
+var togetherGauges = []interval.Gauge{{Name: "barrier wait", Unit: "ms"}, {Name: "barrier cost", Unit: "ms"},
+	{Name: "AU of all VMs", Unit: "%"}, {Name: "training samples of all VMs", Unit: "samples/s"}}
+
 var checkpointGauges = []interval.Gauge{{Name: "checkpoint write", Unit: "MB/s"}, {Name: "checkpoint read", Unit: "MB/s"}, {Name: "checkpoints"}}
 
 // record is what goroutines of a load write operations into.
@@ -54,6 +58,37 @@ type record struct {
 	steps        int64
 	busy, active int64 // at the last look
 	au           float64
+
+	inStep bool   // with other VMs
+	whole  result // of all VMs, up to the last step
+	now    passes // since the last look
+	total  passes
+}
+
+// passes are waits at the barrier between VMs, in nanoseconds: for other VMs, and where this VM came last for the network alone.
+type passes struct {
+	waited, cost int64
+	count, last  int64
+}
+
+func (p *passes) add(nanos int64, last bool) {
+	if p.waited, p.count = p.waited+nanos, p.count+1; last {
+		p.cost, p.last = p.cost+nanos, p.last+1
+	}
+}
+
+// means are those of the waits and of the costs in milliseconds.
+func (p *passes) means() (wait, cost float64) {
+	return float64(p.waited) / float64(p.count) / 1e6, float64(p.cost) / float64(p.last) / 1e6
+}
+
+// passed notes a step of all VMs.
+func (r *record) passed(nanos int64, last bool, whole result) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.now.add(nanos, last)
+	r.total.add(nanos, last)
+	r.whole = whole
 }
 
 func (r *record) add(o program.Operation) {
@@ -113,6 +148,11 @@ func (r *record) gauge(now, end int64) {
 	values[gaugeEpochs], values[gaugeSamples], values[gaugeRate] = 100*t.au, t.samples, t.samples*r.sample/1e6
 	values[gaugeAccelerators] = float64(t.accelerators)
 	r.busy, r.active, r.waits, r.steps = busy, active, 0, 0
+	if r.inStep {
+		wait, cost := r.now.means()
+		values = append(values, wait, cost, 100*r.whole.au, r.whole.samples)
+		r.now = passes{}
+	}
 	r.to.Gauge(values, end-1)
 }
 
@@ -129,6 +169,23 @@ func unknown(count int) interval.GaugeValues {
 		values[i] = math.NaN()
 	}
 	return values
+}
+
+// sumOfAll describes the load of all VMs, as far as all of them came.
+func (r *record) sumOfAll(threshold float64) {
+	r.mu.Lock()
+	t, p, inStep := r.whole, r.total, r.inStep
+	r.mu.Unlock()
+	if !inStep || p.count == 0 {
+		return
+	}
+	wait, cost := p.means()
+	network := "unknown, this VM never was the last"
+	if p.last > 0 {
+		network = fmt.Sprintf("%.3f ms in the %d steps for which this VM was the last", cost, p.last)
+	}
+	r.say("all VMs together: accelerators %d, AU %s (threshold %s), %.4g samples/s, %.4g MB/s; wait for other VMs %.3f ms per step; cost of the barrier: %s\n",
+		t.accelerators, percent(t.au), percent(threshold), t.samples, t.samples*r.sample/1e6, wait, network)
 }
 
 // sum describes the whole load.

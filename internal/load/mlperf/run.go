@@ -3,6 +3,7 @@ package mlperf
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"time"
 
@@ -84,7 +85,7 @@ func (in *instance) note(code interval.NoteCode, text string) {
 
 // Engine adds what the machine has; see load.Describer.
 func (in *instance) Engine() interval.Engine {
-	e := in.config.engine()
+	e := in.config.engine(&in.workload.Remote)
 	e.Notes = in.notes
 	return e
 }
@@ -122,20 +123,23 @@ func (in *instance) Run(ctx context.Context, sink load.Sink) error {
 	if w.StartNanos > 0 {
 		_ = wait.For(ctx, time.Duration(w.StartNanos-axis.Now()))
 	}
-	in.out = &record{to: program.Recorder{Workload: w, Sink: sink}}
+	in.out = &record{to: program.Recorder{Workload: w, Sink: sink}, whole: result{au: math.NaN()}, inStep: inStep(&w.Remote)}
+	others, err := in.join(ctx, axis)
 	began := axis.Now()
 	in.out.to.Begin(began)
-	in.out.to.Gauges = unknown(len(in.config.engine().Gauges))
+	in.out.to.Gauges = unknown(len(in.Engine().Gauges))
 	limited, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if w.Runtime > 0 && !w.Prefill {
 		limited, cancel = context.WithTimeout(ctx, w.Runtime)
 		defer cancel()
 	}
-	done := make(chan error, 1)
-	work := in.work(axis)
-	go func() { done <- work(limited) }()
-	err := in.follow(axis, done)
+	if err == nil {
+		done := make(chan error, 1)
+		work := in.work(axis, others)
+		go func() { done <- others.leave(limited, work(limited)) }()
+		err = in.follow(axis, done)
+	}
 	end := axis.Now()
 	if r := w.Runtime; r > 0 && !w.Prefill && ctx.Err() == nil && err == nil && limited.Err() != nil {
 		end = max(began, in.out.to.First()) + int64(r)
@@ -148,7 +152,7 @@ func (in *instance) Run(ctx context.Context, sink load.Sink) error {
 }
 
 // work is what this instance does.
-func (in *instance) work(axis program.Axis) func(context.Context) error {
+func (in *instance) work(axis program.Axis, others *together) func(context.Context) error {
 	c := in.config
 	switch {
 	case c.saves():
@@ -169,13 +173,14 @@ func (in *instance) work(axis program.Axis) func(context.Context) error {
 	}
 	m := &meter{compute: int64(c.train.on.compute), batch: c.train.on.batch, ahead: c.train.ahead()}
 	in.out.meter, in.out.sample = m, c.train.model.recordBytes
-	t := &trainer{training: &c.train, data: in.data, meter: m, out: in.out, axis: axis}
+	t := &trainer{training: &c.train, data: in.data, meter: m, out: in.out, axis: axis, others: others}
 	if c.train.search {
 		return t.find
 	}
 	return func(ctx context.Context) error {
 		err := t.train(ctx, in.workload.Runtime > 0)
 		in.out.sum(m.sofar(), c.train.model.threshold)
+		in.out.sumOfAll(c.train.model.threshold)
 		return err
 	}
 }

@@ -24,11 +24,11 @@ func (t *trainer) find(ctx context.Context) error {
 			break
 		}
 		met := min(r.au, r.supply) >= t.model.threshold
-		t.out.say("trial %d: %d accelerators, %d steps in %.3f s, AU %s, of reads alone %s: %s\n", number, accelerators, r.steps, r.seconds,
+		t.out.say("trial %d: %d accelerators%s, %d steps in %.3f s, AU %s, of reads alone %s: %s\n", number, accelerators, t.others.each(), r.steps, r.seconds,
 			percent(r.au), percent(min(r.supply, 1)), map[bool]string{true: "met", false: "missed"}[met])
 		s.add(accelerators, met, confirming)
 	}
-	t.out.say("%s\n", s.answer(ctx.Err() == nil, percent(t.model.threshold)))
+	t.out.say("%s%s\n", s.answer(ctx.Err() == nil, percent(t.model.threshold)), t.others.each())
 	return nil
 }
 

@@ -39,7 +39,7 @@ func (Simulation) Prepare(_ context.Context, w load.Workload) (load.Instance, er
 	if err != nil {
 		return nil, err
 	}
-	of := c.engine()
+	of := c.engine(&w.Remote)
 	of.Operations = simulatedOperations(of.Operations)
 	s := &simulated{Simulated: program.Simulated{Workload: w, Of: of}, gauges: of.Gauges}
 	if c.saves() {
@@ -54,6 +54,9 @@ func (Simulation) Prepare(_ context.Context, w load.Workload) (load.Instance, er
 	samples := simulatedAU * t.on.samplesPerSecond() * float64(t.accelerators)
 	s.values = interval.GaugeValues{gaugeAU: 100 * simulatedAU, gaugeEpochs: 100 * simulatedAU, gaugeSamples: samples,
 		gaugeRate: samples * t.model.recordBytes / 1e6, gaugeWait: t.on.compute.Seconds() * 1e3 * (1/simulatedAU - 1), gaugeAccelerators: float64(t.accelerators)}
+	if inStep(&w.Remote) {
+		s.values = append(s.values, 0, 0, 100*simulatedAU, samples*float64(w.Remote.VMs))
+	}
 	return s, nil
 }
 

@@ -14,7 +14,8 @@ import (
 )
 
 // trainer runs epochs. Each accelerator has its own readers, which read one batch each and hold a bounded number of them; it takes
-// their batches in order, computes for a constant time, and waits for the other accelerators of the VM.
+// their batches in order, computes for a constant time, and waits for the other accelerators of the VM, and the
+// last one of these for the other VMs.
 //
 //	readers ──batches──▶ accelerator: compute ──▶ barrier ──▶ next step
 type trainer struct {
@@ -23,6 +24,8 @@ type trainer struct {
 	meter *meter
 	out   *record
 	axis  program.Axis
+	// others are the VMs of the load.
+	others *together
 }
 
 // epochsSaidMax bounds the output.
@@ -64,7 +67,11 @@ func (t *trainer) run(ctx context.Context, number, accelerators, stepsMost int) 
 		all.Go(func() { e.accelerate(ctx, a, batches) })
 	}
 	all.Wait()
-	return t.meter.endEpoch(ctx.Err() == nil), e.failed
+	r := t.meter.endEpoch(ctx.Err() == nil)
+	if e.failed != nil || ctx.Err() != nil {
+		return r, e.failed
+	}
+	return r, t.share(ctx, &r)
 }
 
 // pass is one epoch.
@@ -180,10 +187,38 @@ func (p *pass) accelerate(ctx context.Context, accelerator int, batches []chan s
 			return
 		}
 		p.meter.end(accelerator, p.axis.Now())
-		if !p.barrier.wait(ctx, func() { p.meter.stepped(p.axis.Now()) }) {
+		if !p.barrier.wait(ctx, func() bool { return p.stepped(ctx) }) {
 			return
 		}
 	}
+}
+
+// stepped ends a step of this VM: with the same step of all others.
+func (p *pass) stepped(ctx context.Context) bool {
+	if _, err := p.others.step(ctx, p.meter.sofar()); err != nil {
+		if ctx.Err() == nil {
+			p.give(err)
+		}
+		return false
+	}
+	p.meter.stepped(p.axis.Now())
+	return true
+}
+
+// share exchanges the result of an epoch with the other VMs. That of a search becomes the one of all VMs, so that all decide alike.
+func (t *trainer) share(ctx context.Context, r *result) error {
+	own := *r
+	if !t.search {
+		own = t.meter.sofar()
+	}
+	whole, err := t.others.step(ctx, own)
+	if err == nil && t.search && t.others != nil {
+		*r = whole
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
 }
 
 const (
@@ -218,12 +253,16 @@ type barrier struct {
 
 func newBarrier(size int) *barrier { return &barrier{size: size, together: make(chan struct{})} }
 
-// wait returns when all have called it; the last one calls do before. It returns false if ctx ended before.
-func (b *barrier) wait(ctx context.Context, do func()) bool {
+// wait returns when all have called it; the last one calls do before, and if that returns false no goroutine goes on. It returns false if ctx
+// ended before.
+func (b *barrier) wait(ctx context.Context, do func() bool) bool {
 	b.mu.Lock()
 	gate := b.together
 	if b.arrived++; b.arrived == b.size {
-		do()
+		if !do() {
+			b.mu.Unlock()
+			return false
+		}
 		b.arrived, b.together = 0, make(chan struct{})
 		close(gate)
 	}
