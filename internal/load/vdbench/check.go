@@ -25,8 +25,14 @@ func Check(name, text string, variables map[string]string) Checked {
 	}
 	b := builder{File: file, workload: &load.Workload{Name: name}, rates: 1, anyDisk: true}
 	var c Checked
-	for _, r := range b.runs() {
-		c.Runs = append(c.Runs, r.name)
+	if hasFiles(file) {
+		for _, r := range b.filesOf().runs {
+			c.Runs = append(c.Runs, r.name)
+		}
+	} else {
+		for _, r := range b.runs() {
+			c.Runs = append(c.Runs, r.name)
+		}
 	}
 	if len(c.Runs) == 0 && !file.Issues.HasErrors() {
 		file.Issues.Errorf(diag.Position{File: name}, "no-run", "the parameter file has no rd=")

@@ -16,6 +16,8 @@ import (
 type config struct {
 	file      *parmfile.File
 	runs      []run
+	files     files  // of a parameter file with file systems, in place of runs
+	disk      string // that these are on
 	errorsMax uint64 // errors that end the load
 }
 
@@ -28,10 +30,12 @@ func (c *config) issues() diag.List {
 
 const (
 	optionEngine     = "engine"
+	optionHost       = "host" // hd of a file with several that this VM is
+	optionDisk       = "disk" // that anchors are on
 	errorsMaxDefault = 50
 )
 
-var optionNames = []string{optionEngine, load.OptionRateScale}
+var optionNames = []string{optionEngine, optionHost, optionDisk, load.OptionRateScale}
 
 // parse reads the parameter file and the options of a workload.
 func parse(w *load.Workload) (*config, error) {
@@ -47,7 +51,7 @@ func parse(w *load.Workload) (*config, error) {
 		case is:
 			variables[variable] = w.Options[name]
 		case !slices.Contains(optionNames, name):
-			return bad(fmt.Sprintf("no option %q", name), fmt.Sprintf("it has %s, %s, and %sNAME for each $NAME of the parameter file", optionEngine, load.OptionRateScale, parmfile.VariablePrefix))
+			return bad(fmt.Sprintf("no option %q", name), fmt.Sprintf("it has %s, and %sNAME for each $NAME of the parameter file", strings.Join(optionNames, ", "), parmfile.VariablePrefix))
 		}
 	}
 	if w.Config == "" {
@@ -64,13 +68,20 @@ func parse(w *load.Workload) (*config, error) {
 	if err := c.file.Issues.Err(); err != nil {
 		return c, err
 	}
-	b := builder{File: c.file, workload: w, rates: rates}
+	b := builder{File: c.file, workload: w, rates: rates, host: w.Options[optionHost]}
 	c.errorsMax = uint64(c.file.General.Number("data_errors", errorsMaxDefault))
-	c.runs = b.runs()
+	if hasFiles(c.file) {
+		if err := c.place(w); err != nil {
+			return c, err
+		}
+		c.files = b.filesOf()
+	} else {
+		c.runs = b.runs()
+	}
 	if err := c.file.Issues.Err(); err != nil {
 		return c, err
 	}
-	if len(c.runs) == 0 {
+	if len(c.runs)+len(c.files.runs) == 0 {
 		return bad("the parameter file has no rd=", "")
 	}
 	c.fit(w)
@@ -89,14 +100,21 @@ func (c *config) fit(w *load.Workload) {
 	if total := c.takes(); w.Runtime > 0 && total > w.Runtime {
 		factor = float64(w.Runtime) / float64(total)
 	}
-	for i := range c.runs {
-		r := &c.runs[i]
-		for _, t := range []*time.Duration{&r.elapsed, &r.warmup, &r.interval, &r.pause} {
+	shrink := func(elapsed, warmup, interval, pause *time.Duration) {
+		for _, t := range []*time.Duration{elapsed, warmup, interval, pause} {
 			if *t = time.Duration(float64(*t) * factor); w.Runtime == 0 {
 				*t = min(*t, rehearsedMax)
 			}
 		}
-		r.interval = min(r.interval, r.elapsed/2)
+		*interval = min(*interval, *elapsed/2)
+	}
+	for i := range c.runs {
+		r := &c.runs[i]
+		shrink(&r.elapsed, &r.warmup, &r.interval, &r.pause)
+	}
+	for i := range c.files.runs {
+		r := &c.files.runs[i]
+		shrink(&r.elapsed, &r.warmup, &r.interval, &r.pause)
 	}
 }
 
@@ -106,6 +124,14 @@ func (c *config) takes() (sum time.Duration) {
 		sum += c.runs[i].warmup + c.runs[i].elapsed
 		if i > 0 {
 			sum += c.runs[i].pause
+		}
+	}
+	for i := range c.files.runs {
+		if r := &c.files.runs[i]; !r.format.only {
+			sum += r.warmup + r.elapsed
+			if i > 0 {
+				sum += r.pause
+			}
 		}
 	}
 	return sum

@@ -1,10 +1,12 @@
 package vdbench
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/load/vdbench/parmfile"
 )
 
@@ -31,7 +33,17 @@ var refusedKeys = map[parmfile.Kind]map[string][2]string{ // harmless value, rea
 		"priority": {"", "it has no queues with priorities"}, "rhpct": {"0", "it has no hit area"}, "whpct": {"0", "it has no hit area"},
 		"streams": {"", "it has one sequence per workload"}, "stride": {"", "it has no random skips"}, "threads": {"", "it belongs to concatenated storage"},
 	},
+	parmfile.FileSystem: {
+		"dedupratio": {"1", "files are written with data that is not reduced"}, "dedupsets": {"", "files are written with data that is not reduced"},
+		"deduphotsets": {"", "files are written with data that is not reduced"}, "dedupflipflop": {"no", "files are written with data that is not reduced"},
+		"journal": {"", "it keeps no journal"}, "mask": {"", "names are its own"}, "shared": {"no", "every VM has files of its own"},
+		"totalsize": {"", "it writes all files; choose depth, width and files"}, "workingsetsize": {"", "it uses all files; choose depth, width and files"},
+		"wss": {"", "it uses all files; choose depth, width and files"},
+	},
 	parmfile.Run: {
+		"foroperations": {"", "write one fwd for each operation"}, "operations": {"", "write one fwd for each operation"},
+		"fordepth": {"", "write one fsd for each"}, "forwidth": {"", "write one fsd for each"}, "forfiles": {"", "write one fsd for each"},
+		"forsizes": {"", "write one fsd for each"}, "fortotal": {"", "write one fsd for each"},
 		"endcmd": {"", "a load runs no commands; use steps of the scenario"}, "startcmd": {"", "a load runs no commands; use steps of the scenario"},
 		"forhitarea": {"", "it has no hit area"}, "forhpct": {"0", "it has no hit area"}, "forrhpct": {"0", "it has no hit area"}, "forwhpct": {"0", "it has no hit area"},
 		"mount": {"", "a load mounts nothing"}, "replay": {"", "it does not read Swat traces"}, "maxdata_read": {"", "only maxdata is counted"},
@@ -54,16 +66,20 @@ func (b *builder) refuseGeneral() {
 	hosts := b.Of(parmfile.Host)
 	for i, hd := range hosts {
 		b.refuseKeys(hd)
-		if i > 0 {
+		switch {
+		case i == 0 || hasFiles(b.File) && b.host != "":
+		case hasFiles(b.File):
+			b.At(hd.Name, diag.SeverityError, "not-translated", fmt.Sprintf("a VM is one host of the file, and hd=%s is another one", hd.Name.Text),
+				fmt.Sprintf("use one workload for each host, with the option %s: %s or another one", optionHost, hosts[0].Name.Text))
+		default:
 			b.no(hd.Name, "the native engine runs one host of the file, and hd=%s is another one; every VM of the group runs the whole file", hd.Name.Text)
 		}
 	}
 	for _, rg := range b.Of(parmfile.Replay) {
 		b.no(rg.Name, "the native engine does not read Swat traces")
 	}
-	for _, fsd := range b.Of(parmfile.FileSystem) {
-		b.no(fsd.Name, "the native engine does not run file systems: fsd, fwd and their directory trees")
-		return
+	if b.host != "" && !slices.ContainsFunc(hosts, func(hd *parmfile.Definition) bool { return hd.Name.Text == b.host }) {
+		b.Issues.Errorf(diag.Position{File: b.Name}, "no-host", "the option %s is %q, and the file has no such hd", optionHost, b.host)
 	}
 	if text := b.General.Text("loop", "1"); text != "1" {
 		if n, err := strconv.Atoi(text); err != nil || n < 1 || n > runsMax {
@@ -81,7 +97,7 @@ func (b *builder) refuseGeneral() {
 func (b *builder) refuseRun(rd *parmfile.Definition) (done bool) {
 	b.refuseKeys(rd)
 	if p, has := rd.Get("fwd"); has {
-		b.no(p.Key, "the native engine does not run file systems: fsd, fwd and their directory trees")
+		b.no(p.Key, "rd=%s has an fwd, and the file has no fsd", rd.Name.Text)
 		return true
 	}
 	if _, has := rd.Get("iorate"); !has {
@@ -98,11 +114,6 @@ func (b *builder) refuseRun(rd *parmfile.Definition) (done bool) {
 		if t := p.Values[0].Text; t == "single" || t == "range" || strings.HasPrefix(t, "setsof") {
 			b.no(p.Values[0], "sd=%s makes runs of its own; write one rd for each", t)
 			return true
-		}
-	}
-	for _, loop := range loopsOf(rd) {
-		if slices.Contains([]string{"forfiles", "fordepth", "forwidth", "forsizes", "fortotal", "foroperations"}, loop.Key.Text) {
-			b.no(loop.Key, "%s belongs to file systems", loop.Key.Text)
 		}
 	}
 	return false

@@ -61,6 +61,7 @@ type builder struct {
 	workload *load.Workload
 	rates    float64 // all rates are multiplied by it
 	anyDisk  bool    // every lun is a disk
+	host     string  // hd of a file with several
 	made     int     // streams
 }
 

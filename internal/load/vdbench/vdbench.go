@@ -7,6 +7,8 @@
 //	translate.go, place.go     one run as jobs
 //	native.go, relay.go        the runs one after the other, as one load
 //	totals.go                  the table of runs, as vdbench totals them
+//	files.go, filesplan.go,    runs on file systems: translation, plan,
+//	filesrun.go                a running load on directory trees
 //
 // What the native engine cannot do exactly as vdbench documents it is refused by name, never approximated.
 package vdbench
@@ -35,6 +37,11 @@ func (g Generator) Plan(w load.Workload) (load.Plan, error) {
 	if err != nil {
 		return load.Plan{Issues: c.issues()}, err
 	}
+	if len(c.files.runs) > 0 {
+		p, err := c.planFiles(&w)
+		p.Issues = c.issues()
+		return p, err
+	}
 	p, err := c.plan(g, &w)
 	p.Issues = c.issues()
 	return p, err
@@ -45,6 +52,9 @@ func (g Generator) Prepare(ctx context.Context, w load.Workload) (load.Instance,
 	c, err := parse(&w)
 	if err != nil {
 		return nil, err
+	}
+	if len(c.files.runs) > 0 {
+		return g.prepareFiles(ctx, c, w)
 	}
 	in := &native{workload: w, config: c, generator: g}
 	if err := in.prepare(ctx); err != nil {

@@ -1,0 +1,282 @@
+package vdbench_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/loadtest"
+	"github.com/braggdev/bragg/internal/load/vdbench"
+	"github.com/braggdev/bragg/internal/testreq"
+)
+
+const smallTree = "fsd=fsd1,anchor=/mnt/a,depth=2,width=3,files=4,sizes=(8k,50,24k,50)\n"
+
+// prefill makes the trees of a workload.
+func prefill(t testing.TB, w load.Workload) {
+	t.Helper()
+	w.Prefill = true
+	var log loadtest.Log
+	if err := loadtest.Drive(t.Context(), vdbench.Generator{}, w, &log); err != nil {
+		t.Fatal(err)
+	}
+	loadtest.CheckIntervals(t, w, log.Intervals())
+}
+
+// onDisk counts what is below the folder of a workload's trees.
+func onDisk(t testing.TB, w load.Workload) (folders, files int, bytes int64) {
+	t.Helper()
+	found, _ := filepath.Glob(filepath.Join(filepath.Dir(w.Devices[0].Path), "vdbench-sdb", "tree-*"))
+	for _, root := range found {
+		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case d.IsDir() && path != root:
+				folders++
+			case !d.IsDir():
+				info, err := d.Info()
+				if err != nil {
+					return err
+				}
+				files, bytes = files+1, bytes+info.Size()
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return folders, files, bytes
+}
+
+func TestFilesContract(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+	for name, text := range map[string]string{
+		"closed": smallTree + "fwd=fwd1,fsd=fsd1,operation=read,fileio=random,threads=2\nrd=rd1,fwd=fwd1,fwdrate=max,elapsed=100h\n",
+		"open":   smallTree + "fwd=fwd1,fsd=fsd1,operation=getattr\nrd=rd1,fwd=fwd1,fwdrate=2000,elapsed=100h\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			loadtest.RunAny(t, loadtest.Subject{Generator: vdbench.Generator{}, Endless: func(t testing.TB) load.Workload {
+				w := workload(t, text)
+				prefill(t, w)
+				return w
+			}})
+		})
+	}
+}
+
+// A prefill makes what the plan says, as counted on the file system.
+func TestFilesOnDisk(t *testing.T) {
+	w := workload(t, smallTree+"fsd=fsd2,anchor=/mnt/b,depth=2,width=2,files=2,sizes=4k,distribution=all\nfwd=fwd1,fsd=fsd*,operation=read\nrd=rd1,fwd=fwd1,fwdrate=max,elapsed=4\n")
+	prefill(t, w)
+	p, err := vdbench.Generator{}.Plan(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folders, files, bytes := onDisk(t, w)
+	if folders != 3+9+2+4 || files != 9*4+6*2 || bytes != p.Extents[0].Length {
+		t.Errorf("%d folders, %d files, %d bytes; planned %d", folders, files, bytes, p.Extents[0].Length)
+	}
+	if large := (bytes - 12*4096 - 36*8192) / 16384; !within(int(large), 36, 0.5) {
+		t.Errorf("%d of 36 files have the larger size", large)
+	}
+}
+
+// drive runs a load and returns its sum and its texts.
+func driveFiles(t *testing.T, w load.Workload) (loadtest.Sum, string) {
+	t.Helper()
+	in, err := vdbench.Generator{}.Prepare(t.Context(), w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log loadtest.Log
+	if err := in.Run(t.Context(), &log); err != nil {
+		t.Fatal(err)
+	}
+	return loadtest.Add(log.Intervals()), in.(load.Teller).Outputs()[0].Text
+}
+
+// A skew holds as fast as possible and at a rate, and data and places of writes are within the files.
+func TestFileSkew(t *testing.T) {
+	const works = "fwd=default,fileio=(random,shared),xfersize=4k,threads=3\nfwd=fwd1,fsd=fsd1,operation=read,skew=70\nfwd=fwd2,fsd=fsd1,operation=write,skew=15\n" +
+		"fwd=fwd3,fsd=fsd1,operation=getattr,skew=10\nfwd=fwd4,fsd=fsd1,operation=setattr,skew=5\n"
+	for _, rate := range []string{"max", "2000"} {
+		w := workload(t, smallTree+works+"rd=rd1,fwd=fwd*,fwdrate="+rate+",elapsed=2,interval=1\n")
+		prefill(t, w)
+		_, _, before := onDisk(t, w)
+		sum, text := driveFiles(t, w)
+		total := 0.0
+		for i := range sum.Directions {
+			total += float64(sum.Directions[i].Operations)
+		}
+		for i, share := range []float64{0.70, 0.15, 0.10, 0.05} {
+			n := float64(sum.Directions[i].Operations)
+			if off := math.Abs(n - total*share); off > 100 && off > 6*math.Sqrt(total*share) {
+				t.Errorf("rate %s: operation %d has %g of %g, want %g\n%s", rate, i, n, total, share, text)
+			}
+		}
+		if rate != "max" && math.Abs(total-4000) > 6*math.Sqrt(4000) {
+			t.Errorf("%g operations in 2 s at %s", total, rate)
+		}
+		if reads := &sum.Directions[0]; reads.Bytes != reads.Operations*4096 {
+			t.Errorf("%d bytes in %d reads", reads.Bytes, reads.Operations)
+		}
+		if _, _, after := onDisk(t, w); after != before {
+			t.Errorf("%d bytes on disk, %d before", after, before)
+		}
+	}
+}
+
+// Names that are made and removed are there, and gone.
+func TestFileNames(t *testing.T) {
+	w := workload(t, smallTree+"fwd=fwd1,fsd=fsd1,operation=delete\nfwd=fwd2,fsd=fsd1,operation=rmdir\nfwd=fwd3,fsd=fsd1,operation=mkdir\nfwd=fwd4,fsd=fsd1,operation=create\n"+
+		"rd=rd1,fwd=fwd1,fwdrate=max,elapsed=1,interval=0.1\nrd=rd2,fwd=fwd2,fwdrate=max,elapsed=1,interval=0.1\n"+
+		"rd=rd3,fwd=fwd3,fwdrate=max,elapsed=1,interval=0.1\nrd=rd4,fwd=fwd4,fwdrate=max,elapsed=1,interval=0.1\n")
+	prefill(t, w)
+	sum, text := driveFiles(t, w)
+	for i, want := range []uint64{0, 0, 36, 12, 12, 36} {
+		if got := sum.Directions[i].Operations; got != want || len(sum.Directions[i].Errors) > 0 {
+			t.Errorf("operation %d: %d and %v, want %d\n%s", i, got, sum.Directions[i].Errors, want, text)
+		}
+	}
+	if folders, files, bytes := onDisk(t, w); folders != 12 || files != 36 || bytes != 0 {
+		t.Errorf("%d folders, %d files, %d bytes", folders, files, bytes)
+	}
+	if !strings.Contains(text, "run 1: fwd1-fsd1: no file is left") {
+		t.Errorf("it does not say that work ran out:\n%s", text)
+	}
+}
+
+// Meanings of format=.
+func TestFormat(t *testing.T) {
+	run := func(w load.Workload) error {
+		var log loadtest.Log
+		return loadtest.Drive(t.Context(), vdbench.Generator{}, w, &log)
+	}
+	text := func(format string) string {
+		return smallTree + "fwd=fwd1,fsd=fsd1,operation=read\nrd=rd1,fwd=fwd1,fwdrate=200,elapsed=0.2,format=" + format + "\n"
+	}
+	w := workload(t, text("no"))
+	var known *diag.Error
+	if err := run(w); !errors.As(err, &known) || known.Code != "no-data-set" {
+		t.Fatalf("without files: %v", err)
+	}
+	w.Config = text("only")
+	if err := run(w); err != nil {
+		t.Fatal(err)
+	}
+	if _, files, _ := onDisk(t, w); files != 36 {
+		t.Fatalf("%d files after format=only", files)
+	}
+	found, _ := filepath.Glob(filepath.Join(filepath.Dir(w.Devices[0].Path), "vdbench-sdb", "tree-*", "d1_1", "d2_1", "*"))
+	old, err := os.Stat(found[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(found[1]); err != nil {
+		t.Fatal(err)
+	}
+	for format, same := range map[string]bool{"restart": true} {
+		w.Config = text(format)
+		if err := run(w); err != nil {
+			t.Fatal(err)
+		}
+		now, err := os.Stat(found[0])
+		if _, files, _ := onDisk(t, w); err != nil || files != 36 || os.SameFile(old, now) != same {
+			t.Errorf("format=%s: %d files, same file: %t, %v", format, files, os.SameFile(old, now), err)
+		}
+	}
+	w.Config = text("yes")
+	if err := os.WriteFile(found[2]+".foreign", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(w); err != nil {
+		t.Fatal(err)
+	}
+	if _, files, _ := onDisk(t, w); files != 36 {
+		t.Errorf("format=yes leaves %d files", files)
+	}
+}
+
+// The public parameter files are planned, and run in a rehearsal, one workload for each host.
+func TestFilesOfCorpus(t *testing.T) {
+	corpus := filepath.Join(testreq.Corpus(t, "vdbench"), "iul1an+vdbench-tests", "tests")
+	for name, options := range map[string]map[string]string{
+		"distributed/100-Reads.vdb":          {"host": "hd2", "var_host1": "a", "var_host2": "b", "var_anchor1": "/mnt/a", "var_anchor2": "/mnt/b", "var_vdbench_path": "/opt"},
+		"non-distributed/7015RW-105GaSa.vdb": {"var_host1": "a", "var_anchor1": "/mnt/a", "var_vdbench_path": "/opt"},
+	} {
+		text, err := os.ReadFile(filepath.Join(corpus, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := workload(t, string(text))
+		w.Options = options
+		w.Devices[0].SizeBytes = 2 << 40
+		p, err := vdbench.Generator{}.Plan(w)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if mean := float64(p.Extents[0].Length) / (376832); name[0] == 'n' && math.Abs(mean-102_400) > 1000 {
+			t.Errorf("%s: as many bytes as %g files of the mean size", name, mean)
+		}
+		w.Scale, w.Runtime = load.Scale{Factor: 1e-3, BlocksMin: 1}, time.Second
+		if testing.Short() {
+			continue
+		}
+		prefill(t, w)
+		if sum, text := driveFiles(t, w); sum.Directions[0].Operations < 10 {
+			t.Errorf("%s: %d reads\n%s", name, sum.Directions[0].Operations, text)
+		}
+	}
+}
+
+func TestFilesRefused(t *testing.T) {
+	for text, want := range map[string]string{
+		"fwd=fwd1,fsd=fsd1,operation=copy\nrd=rd1,fwd=fwd1,fwdrate=max\n":                                            "2 not-translated",
+		"fwd=fwd1,fsd=fsd1,fileio=(seq,delete)\nrd=rd1,fwd=fwd1,fwdrate=max\n":                                       "2 not-translated",
+		"fwd=fwd1,fsd=fsd1,fileselect=(skewed,3)\nrd=rd1,fwd=fwd1,fwdrate=max\n":                                     "2 not-translated",
+		"fwd=fwd1,fsd=fsd1,stopafter=5\nrd=rd1,fwd=fwd1,fwdrate=max\n":                                               "2 not-translated",
+		"fwd=fwd1,fsd=fsd1,openflags=directio,xfersize=1000\nrd=rd1,fwd=fwd1,fwdrate=max\n":                          "2 not-translated",
+		"fwd=fwd1,fsd=fsd1\nrd=rd1,fwd=fwd1,fwdrate=curve\n":                                                         "3 not-translated",
+		"fwd=fwd1,fsd=fsd1\nrd=rd1,fwd=fwd1,fwdrate=max,format=(yes,limited)\n":                                      "3 not-translated",
+		"fwd=fwd1,fsd=fsd1\nrd=rd1,fwd=fwd1,fwdrate=max,forfiles=(1,2)\n":                                            "3 not-translated",
+		"fsd=fsd2,anchor=/mnt/a/,depth=1,width=1,files=1,sizes=4k\nfwd=fwd1,fsd=fsd1\nrd=rd1,fwd=fwd1,fwdrate=max\n": "2 not-translated",
+		"fsd=fsd2,anchor=/mnt/b,depth=9,width=99,files=1,sizes=4k\nfwd=fwd1,fsd=fsd1\nrd=rd1,fwd=fwd1,fwdrate=max\n": "2 not-translated",
+	} {
+		got := vdbench.Check("test.parm", smallTree+text, nil)
+		if all := lines(got.Issues); len(all) != 1 || all[0] != want || len(got.Runs) > 0 {
+			t.Errorf("%q: %q", text, all)
+		}
+	}
+}
+
+// A load of files that fail ends, and says why.
+func TestFileErrors(t *testing.T) {
+	w := workload(t, "data_errors=5\n"+smallTree+"fwd=fwd1,fsd=fsd1,operation=getattr\nrd=rd1,fwd=fwd1,fwdrate=max,elapsed=30\n")
+	prefill(t, w)
+	in, err := vdbench.Generator{}.Prepare(t.Context(), w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, _ := filepath.Glob(filepath.Join(filepath.Dir(w.Devices[0].Path), "vdbench-sdb", "tree-*"))
+	if err := os.RemoveAll(found[0]); err != nil {
+		t.Fatal(err)
+	}
+	var log loadtest.Log
+	err = in.Run(context.Background(), &log)
+	var known *diag.Error
+	if !errors.As(err, &known) || known.Code != "data-errors" || !strings.Contains(known.Message, "ENOENT") {
+		t.Errorf("%v", err)
+	}
+}
