@@ -100,7 +100,7 @@ build/kernel:
 
 # A distribution for guests of the soak (needs root and the network); BRAGG_TEST_CLOUD_IMAGE names another one.
 build/cloud.qcow2:
-	tools/cloud-image.sh $@
+	$(GO) run ./cmd/bragg image build --with postgresql,python3,sysbench,xfsprogs -o $@
 
 format:
 	gofmt -w $$(git ls-files '*.go')
@@ -176,7 +176,7 @@ soak: $(CLOUD_IMAGE)
 	BRAGG_SOAK_RACES=1000 $(GO) test ./internal/session -run '^TestTwoControllersRaceForHosts$$' -count=1 -v -timeout 30m
 	BRAGG_SOAK_REHEARSALS=1 $(GO) test ./internal/lab/rehearsal -count=1 -v -timeout 0
 	BRAGG_TEST_CLOUD_IMAGE=$(CLOUD_IMAGE) $(GO) test ./internal/target/libvirt ./internal/lab/rehearsal -p 1 \
-		-run '^(TestCloudImage|TestDistribution)$$' -count=1 -v -timeout 0
+		-run '^(TestCloudImage|TestDistribution|TestDatabaseOnGuests)$$' -count=1 -v -timeout 0
 	$(if $(BRAGG_DLIO),BRAGG_DLIO=$(BRAGG_DLIO) $(GO) test ./internal/load/mlperf -run '^TestAgreesWithDLIO$$' -count=1 -v -timeout 30m)
 	$(if $(HAMMERDB_HOME),$(GO) test ./internal/load/hammerdb -run '^TestHammerDB$$' -count=1 -v -timeout 30m)
 	BRAGG_SOAK_OUTAGE=60s $(GO) test ./internal/agent -run '^TestOutage$$' -count=1 -v -timeout 30m

@@ -1,6 +1,7 @@
 // Package image makes the images and seeds from which VMs start. It does not depend on a hypervisor and starts no VMs:
 // providers pass its files to their hypervisor.
 //
+//	BuildDistribution  names of packages ──▶ cloud image of Debian with them, its recipe
 //	Build  kernel package + bragg-agent ──▶ folder: kernel, initramfs with the agent as init, manifest   (boots in seconds)
 //	Open   folder ──▶ Image, its files checked
 //	Seed   what makes one VM of many ──▶ bytes of a small disk, for guests of Build and for cloud images alike

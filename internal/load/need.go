@@ -2,6 +2,7 @@ package load
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -61,6 +62,24 @@ func (p *ProgramPlan) NeedsText() (programs, packages string) {
 		}
 	}
 	return strings.Join(names, ", "), strings.Join(brings, ", ")
+}
+
+// GuestImage is the command that builds an image of a distribution with all programs that are needed, "" if packages do not bring them.
+func (p *ProgramPlan) GuestImage() string {
+	var names []string
+	for _, n := range p.Needs {
+		at := slices.IndexFunc(n.Packages, func(one Package) bool { return one.Family == Debian })
+		if at < 0 {
+			return ""
+		}
+		if name := n.Packages[at].Name; !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "bragg image build --with " + strings.Join(names, ",")
 }
 
 // Output is what a program wrote during a load, for the bundle.

@@ -19,12 +19,15 @@ import (
 // TextOptions select what the text of a plan shows in addition to the plan.
 type TextOptions struct {
 	Commands bool // the equivalent fio command of each load, which is long
+
+	guests bool // VMs have systems of their own, which need programs
 }
 
 // WriteText prints the plan for readers: whether it fits, the placement of VMs, what is written and switched, and how long it
 // takes.
 func (p *Plan) WriteText(w io.Writer, o TextOptions) error {
 	var b strings.Builder
+	o.guests = p.Target.Hypervisor != ""
 	p.textHead(&b)
 	p.textGroups(&b)
 	p.textWorkloads(&b, o)
@@ -202,19 +205,22 @@ func textLoad(b *strings.Builder, label string, p *load.Plan, o TextOptions) {
 	if p.Command != "" && o.Commands {
 		fmt.Fprintf(b, "      %s\n", textio.Line(p.Command))
 	}
-	textProgram(b, p.Program)
+	textProgram(b, p.Program, o)
 	for _, note := range p.Notes {
 		fmt.Fprintf(b, "      note: %s\n", textio.Line(note))
 	}
 }
 
 // textProgram prints what a generator runs other programs for.
-func textProgram(b *strings.Builder, p *load.ProgramPlan) {
+func textProgram(b *strings.Builder, p *load.ProgramPlan, o TextOptions) {
 	if p == nil {
 		return
 	}
 	programs, packages := p.NeedsText()
 	fmt.Fprintf(b, "      needs %s, from %s\n", programs, packages)
+	if command := p.GuestImage(); o.guests && command != "" {
+		fmt.Fprintf(b, "      a Debian guest with them: %s\n", command)
+	}
 	for _, place := range p.Data {
 		fmt.Fprintf(b, "      data on %s\n", textio.Line(place))
 	}

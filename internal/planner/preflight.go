@@ -45,6 +45,33 @@ func (c fitting) fit() {
 	}
 	c.fitAddresses()
 	c.fitSpace()
+	c.fitPrograms()
+}
+
+// fitPrograms refuses loads that run programs on VMs of a template without any.
+func (c fitting) fitPrograms() {
+	templates := map[string]string{}
+	for _, g := range c.plan.Groups {
+		templates[g.Name] = g.Template
+	}
+	for _, w := range c.plan.Workloads {
+		if w.Load == nil || w.Load.Program == nil || len(w.Load.Program.Needs) == 0 {
+			continue
+		}
+		template := templates[w.Group]
+		if s := w.Servers; s != nil && c.inventory.Boots[templates[s.Group]].AgentOnly {
+			template = templates[s.Group]
+		}
+		if !c.inventory.Boots[template].AgentOnly {
+			continue
+		}
+		hint := "use a template of a distribution that has them"
+		if command := w.Load.Program.GuestImage(); command != "" {
+			hint += "; this makes one: " + command
+		}
+		programs, _ := w.Load.Program.NeedsText()
+		c.unfit("programs", w.Name, fmt.Sprintf("workload %q needs %s, and template %q has no programs but the agent", w.Name, programs, template), hint)
+	}
 }
 
 // fitAddresses checks the number of VMs, if nodes or the target report how many addresses are available.

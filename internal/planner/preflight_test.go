@@ -9,6 +9,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/planner/plannertest"
 	"github.com/braggdev/bragg/internal/target"
@@ -164,5 +165,38 @@ func TestRehearsalCountsCopies(t *testing.T) {
 	plan := planWith(t, planner.Options{Rehearse: 10e9}, func(i *target.Inventory) { i.FreeBytes, i.Replication = 1<<30, 2 })
 	if f := plan.Footprint; f.BoundBytes != 128<<20 || f.StoredBytes() > 256<<20 || f.StoredBytes() != 2*f.Bytes() {
 		t.Errorf("bound %d, taken %d, with copies %d", f.BoundBytes, f.Bytes(), f.StoredBytes())
+	}
+}
+
+// TestProgramsOfGuests: a template that has the agent only is refused for loads that run programs, with the command that makes another one; a plan
+// for guests names it anyway.
+func TestProgramsOfGuests(t *testing.T) {
+	text := strings.Replace(plannertest.Head, "config_file: load.fio", "generator: programs", 1) + plannertest.Deployed +
+		"run:\n  - workload.Start: {workload_name: Load, runtime_secs: 10}\n"
+	for _, agentOnly := range []bool{true, false} {
+		l := newLab(t, 1)
+		inventory, err := l.fake.Inventory(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		inventory.Hypervisor = "kvm"
+		inventory.Boots = map[string]target.Boot{"ubuntu1604": {AgentOnly: agentOnly}}
+		p, err := planner.Compile(plannertest.Load(t, text), inventory, target.Capabilities(l.fake), plannertest.Catalog(), planner.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		const command = "bragg image build --with postgresql,xfsprogs"
+		if agentOnly {
+			if len(p.Unfit) != 1 || p.Unfit[0].Message != `workload "Load" needs pgbench 13 or newer, psql, mkfs.xfs, and template "ubuntu1604" has no programs but the agent` ||
+				!strings.HasSuffix(p.Unfit[0].Hint, command) {
+				t.Errorf("unfit %+v", p.Unfit)
+			}
+		} else if len(p.Unfit) > 0 {
+			t.Errorf("unfit %+v", p.Unfit)
+		}
+		var b strings.Builder
+		if err := p.WriteText(&b, plan.TextOptions{}); err != nil || strings.Count(b.String(), "a Debian guest with them: "+command+"\n") != 1 {
+			t.Errorf("%v\n%s", err, b.String())
+		}
 	}
 }

@@ -139,6 +139,8 @@ type Boot struct {
 	Alone time.Duration `json:"alone_ns"`         // of a VM that is alone on its node
 	CPU   time.Duration `json:"cpu_ns,omitempty"` // processor time of the node, shared by VMs that boot together; 0: negligible
 	Basis string        `json:"basis"`            // where the figures are from, for readers: "emulated, as measured"
+	// AgentOnly: the system of the template has no programs but the agent.
+	AgentOnly bool `json:"agent_only,omitempty"`
 }
 
 // Target is an open connection to one target. Close releases the connection and nothing else.

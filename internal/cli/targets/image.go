@@ -1,8 +1,10 @@
 package targets
 
 import (
+	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -22,56 +24,111 @@ func NewImage(p *console.Process) *cobra.Command {
 	}, newImageBuild(p), newImageSeed(p))
 }
 
+// buildOrder has the flags of image build.
+type buildOrder struct {
+	kernel, download, program, out string
+	with                           []string
+	json                           bool
+}
+
+// distributionFile is the default output of a build of a distribution.
+const distributionFile = "debian.qcow2"
+
 func newImageBuild(p *console.Process) *cobra.Command {
-	var kernel, download, program, out string
-	var asJSON bool
+	var o buildOrder
 	cmd := &cobra.Command{
 		Use:   "build",
-		Short: "Build a minimal guest image: a kernel and the agent",
+		Short: "Build a guest image: a kernel and the agent, or Debian with programs for loads",
 		Long: "Build unpacks a Debian kernel package and creates a folder with the kernel, an initramfs with bragg-agent as\n" +
 			"its only program, and image.json with their hashes and the kernel command line. Builds are reproducible. VMs\n" +
 			"boot it by direct kernel boot, each with its own seed (bragg image seed).\n\n" +
-			"The package is a file (--kernel) or is downloaded with apt-get (--download).",
+			"The package is a file (--kernel) or is downloaded with apt-get (--download).\n\n" +
+			"With --with it creates a cloud image of Debian instead, a qcow2 with cloud-init and these packages, from the\n" +
+			"archives that apt of this machine reaches (Debian on amd64, as root, with mmdebstrap). FILE.json lists what is\n" +
+			"in it. Providers give it the agent with the seed.",
 		Example: "  bragg image build --download -o image\n" +
-			"  bragg image build --kernel linux-image-6.1.0-50-cloud-amd64_6.1.176-1_amd64.deb -o image",
+			"  bragg image build --kernel linux-image-6.1.0-50-cloud-amd64_6.1.176-1_amd64.deb -o image\n" +
+			"  bragg image build --with postgresql,sysbench -o debian.qcow2",
 		Args: console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if (kernel == "") == (download == "") {
-				return console.UsageError(cmd, "use either --kernel FILE or --download")
-			}
-			dir := p.Path(out)
-			if download != "" {
-				scratch, err := os.MkdirTemp("", "bragg-kernel-*")
-				if err != nil {
-					return err
-				}
-				defer os.RemoveAll(scratch)
-				if kernel, err = image.Download(cmd.Context(), download, scratch); err != nil {
-					return err
+			given := 0
+			for _, name := range []string{"kernel", "download", "with"} {
+				if cmd.Flags().Changed(name) {
+					given++
 				}
 			}
-			source := image.Source{Package: p.Path(kernel), FindAgent: func(architecture string) (string, error) { return guestAgent(p, architecture) }}
-			if program != "" {
-				source.Agent = p.Path(program)
+			switch {
+			case given != 1 || o.kernel == "" && o.download == "" && o.with == nil:
+				return console.UsageError(cmd, "use either --kernel FILE, --download or --with PACKAGES")
+			case o.with == nil:
+				return buildImage(cmd.Context(), p, o)
+			case o.program != "":
+				return console.UsageError(cmd, "--with takes no --agent: each VM gets its agent with its seed")
 			}
-			m, err := image.Build(source, dir)
-			if err != nil {
-				return err
+			if !cmd.Flags().Changed("output") {
+				o.out = distributionFile
 			}
-			if asJSON {
-				return p.PrintJSON(m)
-			}
-			return printImage(p, m, dir)
+			return buildDistribution(cmd.Context(), p, o)
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&kernel, "kernel", "", "Debian package with a kernel, such as linux-image-…-cloud-amd64_….deb")
-	f.StringVar(&download, "download", "", "download the package of this name with apt-get; default name "+image.DefaultPackage)
+	f.StringVar(&o.kernel, "kernel", "", "Debian package with a kernel, such as linux-image-…-cloud-amd64_….deb")
+	f.StringVar(&o.download, "download", "", "download the package of this name with apt-get; default name "+image.DefaultPackage)
 	f.Lookup("download").NoOptDefVal = image.DefaultPackage
-	f.StringVar(&program, "agent", "", "agent binary (default: the one shipped with bragg for the architecture of the kernel)")
-	f.StringVarP(&out, "output", "o", "image", "output folder")
-	f.BoolVar(&asJSON, "json", false, "print the manifest as JSON")
+	f.StringSliceVar(&o.with, "with", nil, "packages of a Debian cloud image, such as postgresql,sysbench,iperf3")
+	f.StringVar(&o.program, "agent", "", "agent binary (default: the one shipped with bragg for the architecture of the kernel)")
+	f.StringVarP(&o.out, "output", "o", "image", "output folder; with --with a file, by default "+distributionFile)
+	f.BoolVar(&o.json, "json", false, "print the manifest, or the recipe, as JSON")
 	return cmd
+}
+
+func buildImage(ctx context.Context, p *console.Process, o buildOrder) error {
+	dir := p.Path(o.out)
+	if o.download != "" {
+		scratch, err := os.MkdirTemp("", "bragg-kernel-*")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(scratch)
+		if o.kernel, err = image.Download(ctx, o.download, scratch); err != nil {
+			return err
+		}
+	}
+	source := image.Source{Package: p.Path(o.kernel), FindAgent: func(architecture string) (string, error) { return guestAgent(p, architecture) }}
+	if o.program != "" {
+		source.Agent = p.Path(o.program)
+	}
+	m, err := image.Build(source, dir)
+	if err != nil {
+		return err
+	}
+	if o.json {
+		return p.PrintJSON(m)
+	}
+	return printImage(p, m, dir)
+}
+
+func buildDistribution(ctx context.Context, p *console.Process, o buildOrder) error {
+	path := p.Path(o.out)
+	r, err := image.BuildDistribution(ctx, image.Distribution{With: o.with, Progress: p.Stderr}, path)
+	if err != nil {
+		return err
+	}
+	if o.json {
+		return p.PrintJSON(r)
+	}
+	var t console.Table
+	t.Add("Debian", fmt.Sprintf("%s, %d packages", r.Suite, len(r.Packages)))
+	for _, one := range r.With {
+		t.Add("with", one.Name+" "+one.Version)
+	}
+	t.Add("image", fmt.Sprintf("%s  sha256:%s", unit.FormatBytes(r.Image.Bytes), r.Image.SHA256))
+	if err := t.Print(p.Stdout); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(p.Stdout, "\nCreated %s, and %s with all packages. Copy it to the pool of a target, and name it as a template.\n", textio.Lines(path),
+		textio.Lines(filepath.Base(image.RecipeFile(path))))
+	return err
 }
 
 func printImage(p *console.Process, m image.Manifest, dir string) error {

@@ -10,18 +10,12 @@ import (
 	"github.com/braggdev/bragg/internal/testreq"
 )
 
-// databaseVariable names a cloud image with PostgreSQL, as "bragg image build --with postgresql,xfs" makes it, and asks for this soak.
-const databaseVariable = "BRAGG_TEST_DATABASE_IMAGE"
-
 // TestDatabaseOnGuests runs pgbench in a guest of a distribution, with its data on one virtual disk and its WAL on another, through a snapshot and a
 // live migration. Its table of history must have a row for each transaction that was recorded.
 func TestDatabaseOnGuests(t *testing.T) {
-	path := os.Getenv(databaseVariable)
+	path := testreq.CloudImage(t) // with PostgreSQL and xfsprogs, as "make build/cloud.qcow2" makes it
 	if path == "" {
 		return // a soak asks for it
-	}
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(testreq.RepositoryRoot(t), path)
 	}
 	r := newRigOf(t, programs(t), map[string]string{"cloud": path})
 	r.rehearse(t, rehearsal{scenario: filepath.Join("testdata", "database"), length: "45s", size: "1GiB", check: committed,

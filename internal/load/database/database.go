@@ -185,6 +185,9 @@ func (p Place) Plan(w *load.Workload, into *load.Plan, d Data, log Log) error {
 // planFileSystem notes what disks get that are block devices, which a plan does not know.
 func (p Place) planFileSystem(into *load.Plan) {
 	need := p.FileSystem.Need()
+	if p.FileSystem.Type != program.FileSystemDefault { // which every distribution has
+		into.Program.Needs = append(into.Program.Needs, need)
+	}
 	into.Program.Data = append(into.Program.Data, fmt.Sprintf("disks that are block devices (VMs of a hypervisor): in %s, made with %s", p.FileSystem, need.Program))
 	if p.FileSystem.Type == "xfs" {
 		into.BlockBytesMax = max(into.BlockBytesMax, rehearsalBlockBytesXFS)

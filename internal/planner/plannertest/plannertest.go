@@ -57,9 +57,11 @@ func Load(t testing.TB, text string) *scenario.Scenario {
 }
 
 // Plain is a generator that plans any workload as the first 64 MiB of each device, scaled; a prefill writes them once.
-type Plain struct{}
+type Plain struct {
+	Needs []load.Need // programs on the VM
+}
 
-func (Plain) Plan(w load.Workload) (load.Plan, error) {
+func (g Plain) Plan(w load.Workload) (load.Plan, error) {
 	const block = 8192
 	p := load.Plan{Engine: interval.Engine{Name: "plain", Loop: interval.LoopClosed}, Command: fmt.Sprintf("fio %s --runtime=%s", w.ConfigName, w.Runtime), BlockBytesMax: block, BytesWritten: -1,
 		Jobs: []load.JobPlan{{Name: "disk0", Pattern: "randread", BlockSizes: "8k", QueueDepth: 4, SizeBytes: 64 << 20, Clones: 1}}}
@@ -67,6 +69,9 @@ func (Plain) Plan(w load.Workload) (load.Plan, error) {
 	if w.Scale.Factor > 0 {
 		p.ScaledFrom = length
 		length = max(int64(float64(length)*w.Scale.Factor)/block, int64(w.Scale.BlocksMin)) * block
+	}
+	if len(g.Needs) > 0 {
+		p.Program = &load.ProgramPlan{Needs: g.Needs}
 	}
 	var total int64
 	for _, d := range w.Devices {
@@ -85,5 +90,8 @@ func (Plain) Prepare(context.Context, load.Workload) (load.Instance, error) {
 
 // Catalog has all steps, and generators that only plan.
 func Catalog() verb.Catalog {
-	return verb.Catalog{Steps: step.All(), Generators: load.Kinds{{Name: "native", Generator: Plain{}, JobFiles: true}, {Name: "fio", Generator: Plain{}, JobFiles: true}, {Name: "transactions", Generator: Plain{}}}}
+	return verb.Catalog{Steps: step.All(), Generators: load.Kinds{{Name: "native", Generator: Plain{}, JobFiles: true}, {Name: "fio", Generator: Plain{}, JobFiles: true}, {Name: "transactions", Generator: Plain{}},
+		{Name: "programs", Generator: Plain{Needs: []load.Need{{Program: "pgbench", Oldest: "13", Packages: []load.Package{{Family: load.Debian, Name: "postgresql"}}},
+			{Program: "psql", Packages: []load.Package{{Family: load.SUSE, Name: "p"}, {Family: load.Debian, Name: "postgresql"}}},
+			{Program: "mkfs.xfs", Packages: []load.Package{{Family: load.Debian, Name: "xfsprogs"}}}}}}}}
 }

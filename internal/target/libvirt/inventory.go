@@ -191,9 +191,9 @@ func boots(templates map[string]string, emulated bool) map[string]target.Boot {
 	for name, value := range templates {
 		switch small := strings.Contains(value, "/"); {
 		case small && emulated:
-			all[name] = target.Boot{Alone: bootSmall, CPU: bootSmall, Basis: basisSmallSystem}
+			all[name] = target.Boot{Alone: bootSmall, CPU: bootSmall, Basis: basisSmallSystem, AgentOnly: true}
 		case small:
-			all[name] = target.Boot{Alone: bootSmall, Basis: basisSmallSystem}
+			all[name] = target.Boot{Alone: bootSmall, Basis: basisSmallSystem, AgentOnly: true}
 		case emulated:
 			all[name] = target.Boot{Alone: bootCloud, CPU: bootCloudCPU, Basis: basisMeasured}
 		default:

@@ -1,33 +1,32 @@
 #!/bin/sh
-# Makes a cloud image of Debian for tests: what Debian's "generic" images are made of, with cloud-init, an sshd and netplan, from
-# the Debian archives that apt knows on this machine. As root; no loop device is used.
+# Makes a cloud image of Debian from what Debian's "generic" images are made of, with cloud-init, an sshd and netplan, and with further packages, from
+# the Debian archives that apt knows on this machine. BuildDistribution runs it as root, in namespaces of its own; no loop device is used.
 #
-#     tools/cloud-image.sh build/cloud.qcow2
+#     debian.sh WORK SUITE PACKAGE,…     makes WORK/image.qcow2, and lists its packages in WORK/packages
 set -eu
-
-[ $# = 1 ] || { echo "usage: $0 FILE.qcow2" >&2; exit 64; }
-out=$1
-[ "$(id -u)" = 0 ] || { echo "$0: needs root: packages are installed in a folder of their own" >&2; exit 77; }
-for program in mmdebstrap mkfs.ext4 sfdisk qemu-img; do
-	command -v $program >/dev/null || { echo "$0: $program is missing (Debian: mmdebstrap e2fsprogs fdisk qemu-utils)" >&2; exit 69; }
-done
-suite=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
-[ "$(. /etc/os-release && echo "$ID")" = debian ] || { echo "$0: this machine's apt has no archive of Debian" >&2; exit 69; }
+work=$1
+suite=$2
+with=$3
 
 # What is in all of Debian's cloud images, as far as it has a part in a boot or in a login.
 packages=linux-image-cloud-amd64,initramfs-tools,zstd,grub-pc-bin,init,udev,dbus,libpam-systemd,polkitd,apparmor,\
 cloud-init,cloud-guest-utils,cloud-initramfs-growroot,fdisk,netplan.io,systemd-resolved,systemd-timesyncd,libnss-myhostname,netbase,\
-iproute2,iputils-ping,openssh-server,sudo,unattended-upgrades,less,procps
+iproute2,iputils-ping,openssh-server,sudo,unattended-upgrades,less,procps${with:+,$with}
 
-work=$(mktemp -d "${TMPDIR:-/tmp}/bragg-cloud-XXXXXX")
-trap 'rm -rf "$work"' EXIT
-trap 'exit 130' INT TERM
 root=$work/root
 
 apt-get indextargets --format 'deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $(REPO_URI) $(RELEASE) $(COMPONENT)' \
 	'Created-By: Packages' 'Origin: Debian' | grep "] [^ ]* $suite" | sort -u >"$work/sources"
-[ -s "$work/sources" ] || { echo "$0: apt knows no archive of Debian $suite: apt-get update" >&2; exit 69; }
+[ -s "$work/sources" ] || { echo "apt knows no archive of Debian $suite: apt-get update" >&2; exit 69; }
+echo "installing packages"
 mmdebstrap --quiet --variant=apt --format=directory --include="$packages" "$suite" "$root" "$work/sources"
+
+chroot "$root" dpkg-query --show --showformat='${Package} ${Version}\n' >"$work/packages"
+
+# A load starts servers itself. Those of packages would only take memory and ports from it.
+for service in postgresql mariadb mysql iperf3 redis-server; do
+	if [ -e "$root/lib/systemd/system/$service.service" ]; then chroot "$root" systemctl --quiet disable $service.service 2>/dev/null; fi
+done
 
 # Debian's images are emptied of what would make all machines one: identity, host keys, name.
 rm -f "$root"/etc/ssh/ssh_host_* "$root/var/lib/dbus/machine-id" "$root/var/lib/systemd/random-seed"
@@ -52,9 +51,11 @@ chroot "$root" grub-mkimage --format=i386-pc --output=/boot/grub/core.img --pref
 	biosdisk part_msdos ext2 search search_fs_uuid linux normal configfile echo
 
 # The first sector of GRUB reads the second, where its core begins unless somebody says otherwise: so it needs no installation.
+echo "writing the disk"
 disk=$work/disk
 mib=1048576
-size_mib=3072
+size_mib=$(($(du -s -m "$root" | cut -f 1) + 1536))
+[ $size_mib -ge 3072 ] || size_mib=3072
 truncate -s ${size_mib}M "$disk"
 echo 'start=2048, type=83, bootable' | sfdisk --quiet "$disk"
 mkfs.ext4 -q -F -U "$uuid" -E offset=$mib -d "$root" "$disk" $((size_mib - 1))M
@@ -62,6 +63,5 @@ mkfs.ext4 -q -F -U "$uuid" -E offset=$mib -d "$root" "$disk" $((size_mib - 1))M
 dd if="$root/usr/lib/grub/i386-pc/boot.img" of="$disk" bs=440 count=1 conv=notrunc status=none
 dd if="$root/boot/grub/core.img" of="$disk" bs=512 seek=1 conv=notrunc status=none
 
-mkdir -p "$(dirname "$out")"
-qemu-img convert -c -O qcow2 "$disk" "$out.part"
-mv "$out.part" "$out"
+echo "compressing the image"
+qemu-img convert -c -O qcow2 "$disk" "$work/image.qcow2"
