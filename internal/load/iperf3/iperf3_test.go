@@ -121,11 +121,16 @@ func TestEnds(t *testing.T) {
 	}
 }
 
+const helperFar = "BRAGG_IPERF3_TEST_FAR" // the other end of a cable, on Linux
+
 const helperServes = "BRAGG_IPERF3_TEST_SERVES"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(helperServes) != "" {
 		helper()
+	}
+	if text := os.Getenv(helperFar); text != "" {
+		beFar(text)
 	}
 	os.Exit(m.Run())
 }

@@ -67,7 +67,8 @@ func (n *number) UnmarshalJSON(text []byte) error {
 type output struct {
 	reverse bool // streams without a role receive
 
-	streams, block int // as the test started
+	streams, block int  // as the test started
+	late           bool // it received after the end: these bytes are in the results, and in no report
 	local, remote  *results
 
 	lengths    []string // of pending streams
@@ -99,6 +100,8 @@ func (o *output) line(text string) (r report, complete bool) {
 		o.json, o.into = &strings.Builder{}, &o.local
 	case text == "get_results":
 		o.json, o.into = &strings.Builder{}, &o.remote
+	case strings.HasPrefix(text, "Late receive"): // from 3.21 on
+		o.late = true
 	case strings.HasPrefix(text, "ignoring short interval"):
 		o.lengths, o.bytes = nil, nil
 	default:
