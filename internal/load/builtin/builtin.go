@@ -34,7 +34,7 @@ func Generators() load.Kinds {
 		{Name: stream.Name, Summary: "bandwidth of memory by the definition of STREAM, checked", Generator: stream.Generator{}},
 		{Name: sysbench.Name, Summary: "sysbench, where it is installed: CPU, memory, threads, files and databases",
 			Generator: sysbench.Generator{}, Simulation: sysbench.Simulation{}},
-		{Name: vdbench.Name, Summary: "parameter files of vdbench, translated for the native engine",
+		{Name: vdbench.Name, Summary: "parameter files of vdbench, translated, or run by an installed vdbench",
 			Generator: vdbench.Generator{}, Simulation: vdbench.Generator{Backend: "null"}},
 		{Name: chase.Name, Summary: "latency of caches and memory, by a pointer chase through growing working sets", Generator: chase.Generator{}},
 		{Name: vioperf.Name, Summary: "write, rewrite, read and skip read as Vertica's vioperf, in MB/s per core",

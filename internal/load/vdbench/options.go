@@ -9,6 +9,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/vdbench/own"
 	"github.com/braggdev/bragg/internal/load/vdbench/parmfile"
 )
 
@@ -16,9 +17,10 @@ import (
 type config struct {
 	file      *parmfile.File
 	runs      []run
-	files     files  // of a parameter file with file systems, in place of runs
-	disk      string // that these are on
-	errorsMax uint64 // errors that end the load
+	files     files     // of a parameter file with file systems, in place of runs
+	disk      string    // that these are on
+	own       *own.File // of the user's own vdbench, in place of runs
+	errorsMax uint64    // errors that end the load
 }
 
 func (c *config) issues() diag.List {
@@ -57,8 +59,9 @@ func parse(w *load.Workload) (*config, error) {
 	if w.Config == "" {
 		return bad("there is no parameter file", "name it with config_file")
 	}
-	if engine := w.Options[optionEngine]; engine != "" && engine != "native" {
-		return bad(fmt.Sprintf("engine: %q is not native", engine), "a copy of vdbench of your own is not run by this version")
+	engine := w.Options[optionEngine]
+	if engine != "" && engine != "native" && engine != Name {
+		return bad(fmt.Sprintf("%s: %q is not native or %s", optionEngine, engine, Name), "")
 	}
 	rates, err := w.RateScale()
 	if err != nil {
@@ -67,6 +70,16 @@ func parse(w *load.Workload) (*config, error) {
 	c := &config{file: parmfile.Parse(w.ConfigName, w.Config, variables), errorsMax: errorsMaxDefault}
 	if err := c.file.Issues.Err(); err != nil {
 		return c, err
+	}
+	if engine == Name {
+		if rates != 1 || w.Options[optionHost] != "" || w.Options[optionDisk] != "" {
+			return bad(fmt.Sprintf("%s: %s has no other options than variables", optionEngine, Name), "")
+		}
+		if len(c.file.Of(parmfile.Run)) == 0 {
+			return bad("the parameter file has no rd=", "")
+		}
+		c.own = own.Read(c.file, w)
+		return c, c.file.Issues.Err()
 	}
 	b := builder{File: c.file, workload: w, rates: rates, host: w.Options[optionHost]}
 	c.errorsMax = uint64(c.file.General.Number("data_errors", errorsMaxDefault))

@@ -1,4 +1,4 @@
-// Package vdbench is the generator that runs parameter files of vdbench: by the native engine. vdbench itself is not run.
+// Package vdbench is the generator that runs parameter files of vdbench: by the native engine, or by the user's own vdbench (package own).
 //
 //	parameter file ──parmfile──▶ definitions ──▶ runs, one for each combination of a run's loops and rates ──▶ jobs of the native engine
 //
@@ -18,6 +18,7 @@ import (
 	"fmt"
 
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/program"
 )
 
 // Name is the name of the generator.
@@ -37,6 +38,11 @@ func (g Generator) Plan(w load.Workload) (load.Plan, error) {
 	if err != nil {
 		return load.Plan{Issues: c.issues()}, err
 	}
+	if c.own != nil {
+		p, err := c.own.Plan(&w)
+		p.Issues = c.issues()
+		return p, err
+	}
 	if len(c.files.runs) > 0 {
 		p, err := c.planFiles(&w)
 		p.Issues = c.issues()
@@ -52,6 +58,12 @@ func (g Generator) Prepare(ctx context.Context, w load.Workload) (load.Instance,
 	c, err := parse(&w)
 	if err != nil {
 		return nil, err
+	}
+	if c.own != nil {
+		if g.Backend == "null" {
+			return &simulatedFiles{program.Simulated{Workload: w, Of: c.own.Engine(), Latency: simulatedLatency, Clients: 1}}, nil
+		}
+		return c.own.Prepare(w)
 	}
 	if len(c.files.runs) > 0 {
 		return g.prepareFiles(ctx, c, w)

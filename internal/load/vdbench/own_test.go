@@ -1,0 +1,148 @@
+package vdbench_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/loadtest"
+	"github.com/braggdev/bragg/internal/load/vdbench"
+	"github.com/braggdev/bragg/internal/load/vdbench/own"
+)
+
+const ownText = "sd=sd1,lun=/dev/sdb,openflags=o_direct\nwd=wd1,sd=sd1,rdpct=50\nrd=rd1,wd=wd1,iorate=100,interval=5,elapsed="
+
+// played is a load of a program that plays the role of vdbench, which is not redistributable: these tests say nothing about the real one.
+func played(t testing.TB, text string) load.Workload {
+	t.Helper()
+	home, err := filepath.Abs("testdata/played")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(own.HomeVariable, home)
+	t.Setenv("PATH", home+":"+os.Getenv("PATH"))
+	w := workload(t, text)
+	w.Options = map[string]string{"engine": "vdbench"}
+	return w
+}
+
+func TestOwnContract(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+	w := played(t, ownText+"1000\n")
+	loadtest.RunAny(t, loadtest.Subject{Generator: vdbench.Generator{}, LatencyAtEnd: true, Endless: func(testing.TB) load.Workload { return w }})
+}
+
+// The rows of the flatfile are the counts, and the histogram is that of the end. The exit code decides nothing.
+func TestOwnRun(t *testing.T) {
+	w := played(t, ownText+"10\n")
+	in, err := vdbench.Generator{}.Prepare(t.Context(), w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log loadtest.Log
+	if err := in.Run(t.Context(), &log); err != nil {
+		t.Fatal(err)
+	}
+	sum := loadtest.Add(log.Intervals())
+	for kind := range 2 {
+		d := &sum.Directions[kind]
+		if d.Operations != 500 || d.Bytes != 500*8192 || d.Service == nil || d.Service.Count() != 450 {
+			t.Errorf("kind %d: %d operations, %d bytes, %v", kind, d.Operations, d.Bytes, d.Service)
+		}
+	}
+	names := ""
+	for _, o := range in.(load.Teller).Outputs() {
+		names += o.Name + " "
+		if !o.Valid() {
+			t.Errorf("output %s is not valid", o.Name)
+		}
+		if o.Name == "run.parm" && (!strings.Contains(o.Text, "lun="+w.Devices[0].Path) || !strings.Contains(o.Text, "interval=1\n") || strings.Contains(o.Text, "interval=5")) {
+			t.Errorf("vdbench got\n%s", o.Text)
+		}
+	}
+	if names != "vdbench.txt run.parm flatfile.html histogram.html " {
+		t.Errorf("outputs %q", names)
+	}
+	for _, name := range []string{"silent", "bad_lun"} {
+		w.Config = strings.ReplaceAll(ownText, "rd1", name) + "10\n"
+		var known *diag.Error
+		if err := loadtest.Drive(t.Context(), vdbench.Generator{}, w, &log); !errors.As(err, &known) || known.Code != "vdbench-failed" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// What runs commands, names files or reaches other hosts does not reach vdbench.
+func TestOwnRefused(t *testing.T) {
+	rest := ownText + "10"
+	for text, place := range map[string]string{
+		"startcmd=reboot\n" + rest:                          "1",
+		"include=/etc/passwd\n" + rest:                      "1",
+		"data_errors=reboot\n" + rest:                       "1",
+		"hd=h,shell=ssh,system=x\n" + rest:                  "1",
+		rest + ",endcmd=\"reboot now\"":                     "3",
+		rest + ",replay=(/etc/passwd)":                      "3",
+		strings.Replace(rest, "/dev/sdb", "/etc/passwd", 1): "1",
+		strings.ReplaceAll(rest, "sd=sd1", "sd=sd1`id`"):    "1",
+	} {
+		w := played(t, text)
+		_, err := vdbench.Generator{}.Plan(w)
+		var list *diag.ListError
+		if !errors.As(err, &list) || list.List[0].Code != "not-passed" || strings.Split(list.List[0].Pos.String(), ":")[1] != place {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+func TestOwnMissing(t *testing.T) {
+	for home, want := range map[string]string{t.TempDir(): "has no vdbench", "here": "not a whole path", "": "is not set"} {
+		w := played(t, ownText+"10\n")
+		t.Setenv(own.HomeVariable, home)
+		if _, err := (vdbench.Generator{}).Prepare(t.Context(), w); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", home, err)
+		}
+	}
+}
+
+// Nothing of vdbench is left when its load is killed, and two loads do not use one disk.
+func TestOwnAlone(t *testing.T) {
+	w := played(t, ownText+"1000\n")
+	in, err := vdbench.Generator{}.Prepare(t.Context(), w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var known *diag.Error
+	if _, err := (vdbench.Generator{}).Prepare(t.Context(), w); !errors.As(err, &known) || known.Code != "disk-in-use" {
+		t.Errorf("a second load: %v", err)
+	}
+	if err := in.Close(); err != nil {
+		t.Error(err)
+	}
+	disk := w.Devices[0].Path
+	loadtest.Orphans(t, []string{helperDisk + "=" + disk}, 2, func() { time.Sleep(100 * time.Millisecond) }, func() (users []string) {
+		lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+		for _, line := range lines {
+			if text, err := os.ReadFile(line); err == nil && strings.Contains(string(text), filepath.Dir(disk)+"/vdbench-sdb") {
+				users = append(users, line)
+			}
+		}
+		return users
+	})
+}
+
+const helperDisk = "BRAGG_VDBENCH_TEST_DISK"
+
+func TestMain(m *testing.M) {
+	if disk := os.Getenv(helperDisk); disk != "" {
+		loadtest.BeHelper(vdbench.Generator{}, load.Workload{Name: "w", ConfigName: "test.parm", Config: ownText + "1000\n", IntervalLength: 100 * time.Millisecond,
+			Options: map[string]string{"engine": "vdbench"}, Devices: []load.Device{{Name: "/dev/sdb", Path: disk, SizeBytes: deviceBytes}}})
+	}
+	os.Exit(m.Run())
+}
