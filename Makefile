@@ -11,7 +11,7 @@ ARCH     := $(shell $(GO) env GOOS)-$(shell $(GO) env GOARCH)
 PACKAGES := fio chromium fonts-dejavu-core xfsprogs e2fsprogs util-linux tmux openssh-server openssh-client \
 	qemu-system-x86 qemu-utils libvirt-daemon-system libvirt-clients dnsmasq-base iproute2 iptables ipmitool openipmi busybox-static strace \
 	ansible-core sshpass python3 \
-	postgresql mariadb-server sysbench libxml2-utils iperf3 bash-completion prometheus-node-exporter prometheus victoria-metrics mmdebstrap fdisk
+	postgresql mariadb-server redis-server redis-tools sysbench libxml2-utils iperf3 bash-completion prometheus-node-exporter prometheus victoria-metrics mmdebstrap fdisk
 
 # Packages whose state is shared by goroutines are tested under the race detector.
 RACE     := evaluate executor fleet control agent/... clock guest lab load/... fio/iojob/... fio/fioreport fio/iohosts metric playbook result session sshlink/... target/... report/live
@@ -88,6 +88,7 @@ deps:
 	tools/apt-update.sh
 	@mkdir -p /etc/postgresql-common/createcluster.d # tests make servers of their own; the package must not start one
 	@echo 'create_main_cluster = false' > /etc/postgresql-common/createcluster.d/bragg-tests.conf
+	@dpkg -s redis-server >/dev/null 2>&1 || systemctl mask --quiet redis-server.service 2>/dev/null || true # the same for a Redis that was not there
 	DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 install -y -qq --no-install-recommends $(PACKAGES)
 	@$(MAKE) --no-print-directory build/kernel
 

@@ -17,6 +17,7 @@ import (
 	"github.com/braggdev/bragg/internal/load/iperf3"
 	"github.com/braggdev/bragg/internal/load/mlperf"
 	"github.com/braggdev/bragg/internal/load/pgbench"
+	"github.com/braggdev/bragg/internal/load/redis"
 	"github.com/braggdev/bragg/internal/load/stream"
 	"github.com/braggdev/bragg/internal/load/sysbench"
 	"github.com/braggdev/bragg/internal/load/vdbench"
@@ -30,7 +31,7 @@ import (
 var catalog = verb.Catalog{Steps: step.All(), Generators: load.Kinds{{Name: "native", Generator: planner{}, JobFiles: true}, {Name: "fio", Generator: planner{}, JobFiles: true},
 	{Name: pgbench.Name, Generator: pgbench.Generator{}}, {Name: stream.Name, Generator: stream.Generator{}},
 	{Name: iperf3.Name, Generator: iperf3.Generator{}, Servers: load.ServersMust}, {Name: commitlatency.Name, Generator: commitlatency.Generator{}},
-	{Name: hammerdb.Name, Generator: hammerdb.Generator{}},
+	{Name: hammerdb.Name, Generator: hammerdb.Generator{}}, {Name: redis.Name, Generator: redis.Generator{}},
 	{Name: vioperf.Name, Generator: vioperf.Generator{}}, {Name: vdbench.Name, Generator: vdbench.Generator{}},
 	{Name: sysbench.Name, Generator: sysbench.Generator{}}, {Name: mlperf.Name, Generator: mlperf.Generator{}}}, CheckQuery: checkQuery}
 

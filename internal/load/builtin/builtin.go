@@ -11,6 +11,7 @@ import (
 	"github.com/braggdev/bragg/internal/load/iperf3"
 	"github.com/braggdev/bragg/internal/load/mlperf"
 	"github.com/braggdev/bragg/internal/load/pgbench"
+	"github.com/braggdev/bragg/internal/load/redis"
 	"github.com/braggdev/bragg/internal/load/stream"
 	"github.com/braggdev/bragg/internal/load/sysbench"
 	"github.com/braggdev/bragg/internal/load/vdbench"
@@ -31,6 +32,8 @@ func Generators() load.Kinds {
 			Generator: hammerdb.Generator{}, Simulation: hammerdb.Simulation{}},
 		{Name: mlperf.Name, Summary: "the storage load of machine learning as MLPerf Storage defines it: readers, simulated accelerators, checkpoints",
 			Generator: mlperf.Generator{}, Simulation: mlperf.Simulation{}},
+		{Name: redis.Name, Summary: "redis-benchmark, where it is installed, on a Redis server of its own",
+			Generator: redis.Generator{}, Simulation: redis.Simulation{}},
 		{Name: stream.Name, Summary: "bandwidth of memory by the definition of STREAM, checked", Generator: stream.Generator{}},
 		{Name: sysbench.Name, Summary: "sysbench, where it is installed: CPU, memory, threads, files and databases",
 			Generator: sysbench.Generator{}, Simulation: sysbench.Simulation{}},

@@ -125,6 +125,17 @@ func (r *Recorder) Count(kind int, at int64, operations, bytes uint64) {
 	r.last = max(r.last, at)
 }
 
+// CountTimed counts operations whose latencies a program states as a histogram, in a load without a rate: those that were completed by a
+// time, since the call before.
+func (r *Recorder) CountTimed(kind int, at int64, latencies *stat.Histogram) {
+	r.Count(kind, at, latencies.Count(), 0)
+	traffic := &r.slot(at).Directions[kind]
+	if traffic.Service == nil {
+		traffic.Service = &stat.Histogram{}
+	}
+	traffic.Service.Merge(latencies)
+}
+
 // CountFailed counts failures of such a program, of one class, in the same way.
 func (r *Recorder) CountFailed(kind int, at int64, class string, failures uint64) {
 	if failures == 0 {
