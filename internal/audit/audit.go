@@ -44,6 +44,7 @@ func Rules() []rule.Rule {
 		engineFallback,
 		clockJumped,
 		startSkew,
+		unequalStreams,
 		machine.Shared,
 		controllerPaused,
 		data.BufferedWrites,

@@ -323,6 +323,11 @@ var contracts = map[string]contract{
 		fires: event(interval.Event{AtNanos: 20 * second, Kind: interval.EventClockJump, Subject: "vm-1", SpanNanos: second}), severity: finding.Warning, claim: "jumped once",
 		silent: event(interval.Event{AtNanos: 20 * second, Kind: interval.EventLog, Subject: "vm-1", SpanNanos: second}),
 	},
+	"unequal-streams": {
+		fires:    spread(116.5), // 20.4 and 78.3 Gbit/s of two streams, which a sum of 98.7 hides
+		severity: finding.Warning, claim: "differed by 117 %",
+		silent: spread(99),
+	},
 	"start-skew": {
 		fires: event(interval.Event{AtNanos: 10 * second, Kind: interval.EventStarts, Workload: "w", SpanNanos: second / 2}), severity: finding.Warning, claim: "500 ms",
 		silent: event(interval.Event{AtNanos: 10 * second, Kind: interval.EventStarts, Workload: "w", SpanNanos: second/2 - 1}),
@@ -568,5 +573,12 @@ func TestElidedMemory(t *testing.T) {
 		if len(claims) != len(c.want) || strings.Contains(text, "IOPS") {
 			t.Errorf("%s: %q", name, text)
 		}
+	}
+}
+
+// spread is a load whose streams differ by that many percent.
+func spread(percent float64) func(*made) {
+	return func(m *made) {
+		m.load().Gauges = []result.GaugeStats{{Gauge: interval.Gauge{Name: interval.GaugeStreamSpread, Unit: "%"}, Mean: result.Number(percent)}}
 	}
 }

@@ -47,6 +47,9 @@ type Gauge struct {
 	Unit string `json:"unit,omitempty"`
 }
 
+// GaugeStreamSpread is the gauge of a load with parallel streams: the fastest minus the slowest one, in percent of their mean.
+const GaugeStreamSpread = "spread of streams"
+
 // DoesIO reports whether its operations are I/O operations.
 func (e Engine) DoesIO() bool { return len(e.Operations) == 0 }
 

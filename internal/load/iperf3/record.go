@@ -24,7 +24,7 @@ const (
 	gaugeRetransmits = "retransmits"
 	gaugeRoundTrip   = "round trip"
 	gaugeJitter      = "jitter"
-	gaugeSpread      = "spread of streams"
+	gaugeSpread      = interval.GaugeStreamSpread
 )
 
 // gauges are those of a VM with that many pairs.
