@@ -31,7 +31,7 @@ type File struct {
 // reaches other hosts is not among them.
 var passed = map[parmfile.Kind][]string{
 	parmfile.General:  {"compratio", "dedupratio", "dedupunit", "dedupsets", "data_errors", "messagescan"},
-	parmfile.Storage:  {"align", "hitarea", "lun", "offset", "openflags", "range", "size", "threads"},
+	parmfile.Storage:  {"align", "hitarea", "lun", "offset", "openflags", "range", "threads"},
 	parmfile.Workload: {"sd", "hotband", "iorate", "openflags", "priority", "range", "rdpct", "rhpct", "seekpct", "skew", "stride", "threads", "whpct", "xfersize"},
 	parmfile.Run: {"wd", "sd", "curve", "stopcurve", "distribution", "elapsed", "forcompratio", "forhitarea", "forhpct", "forrhpct", "forwhpct", "forrdpct", "forseekpct",
 		"forthreads", "forxfersize", "iorate", "interval", "maxdata", "openflags", "pause", "warmup"},
@@ -136,6 +136,9 @@ func (o *File) Engine() interval.Engine {
 	}}
 }
 
+// extentMin is the least size of a disk in a rehearsal.
+const extentMin = 1 << 20
+
 // Plan describes what would run.
 func (o *File) Plan(w *load.Workload) (load.Plan, error) {
 	p := load.Plan{Engine: o.Engine(), Timed: true, TakesLeast: o.takes, BytesWritten: -1, Notes: []string{"vdbench itself runs, as it is installed on the VM"},
@@ -146,8 +149,13 @@ func (o *File) Plan(w *load.Workload) (load.Plan, error) {
 	}
 	for _, lun := range o.luns {
 		d, _ := w.Device(lun)
-		p.Extents = append(p.Extents, extent.Extent{Device: lun, Length: d.SizeBytes, Writes: true})
-		p.Jobs = append(p.Jobs, load.JobPlan{Name: lun, Pattern: "as vdbench runs it", QueueDepth: 1, DepthAsked: 1, Clones: 1, SizeBytes: d.SizeBytes, Reads: true, Writes: true, Pauses: true})
+		length := d.SizeBytes
+		if factor := w.Scale.Factor; factor > 0 && factor < 1 { // vdbench uses the disk as large as it is
+			length = max(extentMin, int64(float64(length)*factor)/extentMin*extentMin)
+			p.ScaledFrom += d.SizeBytes
+		}
+		p.Extents = append(p.Extents, extent.Extent{Device: lun, Length: length, Writes: true})
+		p.Jobs = append(p.Jobs, load.JobPlan{Name: lun, Pattern: "as vdbench runs it", QueueDepth: 1, DepthAsked: 1, Clones: 1, SizeBytes: length, Reads: true, Writes: true, Pauses: true})
 	}
 	p.Extents = extent.Merge(p.Extents)
 	return p, nil
