@@ -31,7 +31,7 @@ func (c *config) plan(w *load.Workload) (load.Plan, error) {
 		for _, command := range c.commands {
 			list = append(list, run.round(command, c.least()))
 			p.Jobs = append(p.Jobs, load.JobPlan{Name: command, Pattern: "commands", QueueDepth: c.clients * c.pipeline, DepthAsked: c.clients * c.pipeline, Clones: 1,
-				Reads: !writes(command), Writes: writes(command), Flushes: writes(command) && c.waits(), Memory: !c.appends()})
+				Writes: writes(command), Flushes: writes(command) && c.waits(), Memory: !c.appends() || !writes(command)})
 		}
 	}
 	for _, command := range list {
