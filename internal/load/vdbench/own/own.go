@@ -22,9 +22,10 @@ import (
 
 // File is a parameter file for the user's own vdbench.
 type File struct {
-	file  *parmfile.File
-	luns  []string // disks of the VM
-	takes time.Duration
+	file    *parmfile.File
+	luns    []string               // disks of the VM
+	storage []*parmfile.Definition // as luns
+	takes   time.Duration
 }
 
 // passed are the parameters that reach vdbench itself. A scenario is untrusted: what runs commands, reads or writes files by name, or
@@ -75,7 +76,7 @@ func Read(f *parmfile.File, w *load.Workload) *File {
 			if _, known := w.Device(lun); !known {
 				refuse(d.Word("lun"), "lun=%s is not a disk of the VM", lun)
 			}
-			o.luns = append(o.luns, lun)
+			o.luns, o.storage = append(o.luns, lun), append(o.storage, d)
 		case parmfile.Run:
 			o.takes += d.Seconds("warmup", 0) + d.Seconds("elapsed", 30*time.Second)
 		}
@@ -136,6 +137,15 @@ func (o *File) Engine() interval.Engine {
 	}}
 }
 
+// threadsDefault is that of vdbench.
+const threadsDefault = 8
+
+// direct reports whether a storage definition bypasses the page cache.
+func direct(sd *parmfile.Definition) bool {
+	p, _ := sd.Get("openflags")
+	return slices.ContainsFunc(p.Values, func(v parmfile.Word) bool { return v.Text == "o_direct" || v.Text == "directio" })
+}
+
 // extentMin is the least size of a disk in a rehearsal.
 const extentMin = 1 << 20
 
@@ -147,7 +157,7 @@ func (o *File) Plan(w *load.Workload) (load.Plan, error) {
 		return p, &diag.Error{Code: "bad-generator-option", Exit: diag.ExitData, Message: "workload.PrefillRun: a vdbench of your own prefills nothing",
 			Hint: "write a first rd that writes sequentially to its end (seekpct=eof), or prefill with a native workload"}
 	}
-	for _, lun := range o.luns {
+	for i, lun := range o.luns {
 		d, _ := w.Device(lun)
 		length := d.SizeBytes
 		if factor := w.Scale.Factor; factor > 0 && factor < 1 { // vdbench uses the disk as large as it is
@@ -155,7 +165,8 @@ func (o *File) Plan(w *load.Workload) (load.Plan, error) {
 			p.ScaledFrom += d.SizeBytes
 		}
 		p.Extents = append(p.Extents, extent.Extent{Device: lun, Length: length, Writes: true})
-		p.Jobs = append(p.Jobs, load.JobPlan{Name: lun, Pattern: "as vdbench runs it", QueueDepth: 1, DepthAsked: 1, Clones: 1, SizeBytes: length, Reads: true, Writes: true, Pauses: true})
+		threads := int(o.storage[i].Number("threads", threadsDefault))
+		p.Jobs = append(p.Jobs, load.JobPlan{Name: lun, Pattern: "as vdbench runs it", QueueDepth: threads, DepthAsked: threads, Clones: 1, Direct: direct(o.storage[i]), SizeBytes: length, Reads: true, Writes: true, Pauses: true})
 	}
 	p.Extents = extent.Merge(p.Extents)
 	return p, nil
