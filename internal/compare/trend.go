@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
@@ -76,7 +77,7 @@ func OfHistory(runs []*document.Run, text string, pinned []string) (*Trend, erro
 	var of Condition
 	if text != "" {
 		var err error
-		if of, err = ParseCondition(text + " > 0%"); err != nil {
+		if of, err = parseNumber(text); err != nil {
 			return nil, err
 		}
 	}
@@ -111,6 +112,28 @@ func OfHistory(runs []*document.Run, text string, pinned []string) (*Trend, erro
 	t.pin(pinned)
 	t.Headline = t.headline()
 	return t, nil
+}
+
+// parseNumber reads the name of a number of results, as in a condition. Costs of events are refused: a run may have many events of one
+// name, or none, so they are compared between runs and not drawn over time.
+func parseNumber(text string) (Condition, error) {
+	const known = "numbers are iops, bandwidth, completion, and mean, median, p95, p99, p99.9 of latency"
+	refuse := func(message, hint string) (Condition, error) {
+		return Condition{}, &diag.Error{Code: "trend-number", Exit: diag.ExitUsage, Message: message, Hint: hint}
+	}
+	m := conditionText.FindStringSubmatch(text + " > 0")
+	if m == nil || m[5] != "0" { // more than a 0 is a limit in the text itself
+		return refuse(fmt.Sprintf("number %q is not of the form NUMBER, NUMBER of \"RESULT\" or NUMBER of \"RESULT\" in \"WINDOW\"", text), known)
+	}
+	name := strings.ToLower(m[1])
+	if _, ofEvent := costUnit(name); ofEvent {
+		return refuse(fmt.Sprintf("%s is a cost of events, and a trend shows numbers of results", name),
+			known+"; compare costs of events with bragg compare --fail-on")
+	}
+	if _, ofResults := gateMetrics[name]; !ofResults {
+		return refuse(fmt.Sprintf("unknown number %q", m[1]), known)
+	}
+	return ParseCondition(text + " > 0%")
 }
 
 // pin sets the baseline from the runs that are pinned.
