@@ -140,3 +140,18 @@ func TestDemoThatRanIsASuccess(t *testing.T) {
 		}
 	}
 }
+
+// A demo that is refused before it starts a run does not name commands that report or repeat the run.
+func TestRefusedDemoNamesNoNextStep(t *testing.T) {
+	t.Parallel()
+	var out, errs strings.Builder
+	p := &console.Process{Name: "bragg", Stdout: &out, Stderr: &errs, Directory: t.TempDir(), Getenv: func(string) string { return "" }}
+	full := order{target: "local", seed: seedDefault, maxFull: 1e-6, runs: p.Directory}
+	err := runAll(context.Background(), p, &full, queue{words: []string{demoScenario}, brief: demoBrief, next: demoNext, shows: true})
+	if err == nil || !strings.Contains(errs.String(), "the storage would be") {
+		t.Fatalf("a demo on a full storage: %v, %s", err, &errs)
+	}
+	if strings.Contains(out.String(), "Next:") {
+		t.Errorf("a refused demo printed\n%s", &out)
+	}
+}

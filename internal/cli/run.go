@@ -83,7 +83,8 @@ type queue struct {
 	label string
 	json  bool
 	junit string // file for test cases; "": none
-	// brief prints the outcome of a run instead of the table of all results; next follows at the end. Both may be empty.
+	// brief prints the outcome of a run instead of the table of all results; next follows at the end, if there is a run. Both may be
+	// empty.
 	brief func(w io.Writer, run *document.Run) error
 	next  string
 	// shows: a completed run is a success of the command, whether or not it meets its thresholds on this machine.
@@ -133,7 +134,9 @@ func runAll(ctx context.Context, p *console.Process, o *order, q queue) error {
 			return err
 		}
 	}
-	fmt.Fprint(p.Stdout, q.next)
+	if slices.ContainsFunc(outcomes, func(r ranRun) bool { return r.Dir != "" }) { // otherwise no run exists to report or to repeat
+		fmt.Fprint(p.Stdout, q.next)
+	}
 	if q.shows && len(outcomes) == len(q.words) && !slices.ContainsFunc(outcomes, func(r ranRun) bool { return !shown(&r) }) {
 		return nil
 	}
