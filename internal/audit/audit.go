@@ -67,6 +67,7 @@ func Rules() []rule.Rule {
 		serviceTimeOnly,
 		endedEarly,
 		vmImbalance,
+		checkpointStalls,
 		stretchedIntervals,
 		warmUpIncluded,
 		warmUpLeftOut,

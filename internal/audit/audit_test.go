@@ -29,7 +29,7 @@ func TestEveryRuleIsDescribed(t *testing.T) {
 }
 
 func TestEmptyInputIsIncomplete(t *testing.T) {
-	found := audit.Check(rule.Input{Digest: digest.New()})
+	found := audit.Check(rule.Input{Digest: digest.New(nil)})
 	if len(found) != 1 || found[0].Code != "run-incomplete" {
 		t.Errorf("an empty run has findings %v, want run-incomplete alone", found)
 	}
@@ -73,7 +73,7 @@ func TestRehearsalIsDecidedWithDoubtfulNumbers(t *testing.T) {
 		rehearsal *result.Rehearsal
 		want      finding.Severity
 	}{{nil, finding.Unknown}, {&result.Rehearsal{Asked: 1e9}, finding.Warning}} {
-		digest := digest.New()
+		digest := digest.New(nil)
 		digest.Add(&stalled)
 		in := rule.Input{Digest: digest, Manifest: result.Manifest{Rehearsal: c.rehearsal},
 			Summary: result.Summary{Ended: "completed", Loads: []result.LoadSummary{{Workload: "A", Instance: 1, ToNanos: 10e9}}}}

@@ -42,6 +42,31 @@ func (m *made) writes() {
 	d[interval.Write], d[interval.Read] = d[interval.Read], interval.Traffic{}
 }
 
+// checkpoints makes the load one on databases, one in each VM, which have a checkpoint that begins at 40 s and writes until 42 s. The
+// rate of a second is that share of 500/s; a share of 0 is a whole one.
+func checkpoints(shares func(at int64) float64) func(*made) {
+	return func(m *made) {
+		e := interval.Engine{Name: "pgbench", Loop: interval.LoopClosed, Operations: []string{"tpcb-like"}, Gauges: []interval.Gauge{
+			{Name: "writes", Meaning: interval.GaugeCheckpointWrites}, {Name: "counted", Meaning: interval.GaugeCheckpoints}}}
+		m.load().Engines = []interval.Engine{e}
+		m.in.Manifest.Engines = map[string]interval.Engine{"w": e}
+		for i := range m.intervals {
+			iv := &m.intervals[i]
+			at := iv.StartNanos / second
+			iv.Gauges = interval.GaugeValues{0, 0}
+			if at >= 40 {
+				iv.Gauges[1] = 1
+			}
+			if at >= 40 && at <= 42 {
+				iv.Gauges[0] = 20
+			}
+			if share := shares(at); share > 0 {
+				iv.Directions[0].Operations = uint64(share * 500)
+			}
+		}
+	}
+}
+
 // workingSet sets the bytes that the load uses.
 func (m *made) workingSet(bytes int64) { m.in.Plan.Workloads[0].Load.Extents[0].Length = bytes }
 
@@ -481,6 +506,13 @@ var contracts = map[string]contract{
 	"huge-pages-refused": {
 		fires: engine(noting(interval.NoteSmallPages, "huge_pages=try, and none")), severity: finding.Warning, claim: "w: huge_pages=try, and none.",
 		silent: engine(noting(interval.NoteResolution, "huge pages are another's")),
+	},
+	"checkpoint-stalls": {
+		fires: checkpoints(func(at int64) float64 { return map[int64]float64{41: 0.2, 42: 0.1, 43: 0.4}[at] }), severity: finding.Info,
+		claim: "w: the rate fell at 2 of 2 checkpoints, at worst to 23 % for 3 s, from 500 to 117 operations/s at 0:41.",
+		silent: checkpoints(func(at int64) float64 {
+			return map[int64]float64{30: 0.1, 31: 0.1, 41: 0.2, 43: 0.2, 44: 0.6, 45: 0.6}[at]
+		}),
 	},
 	"fits-in-host-memory": {
 		fires: onNode("kvm", 8<<30+1), severity: finding.Info, claim: "w uses 8 GiB per node, which fit into its 8 GiB of memory",

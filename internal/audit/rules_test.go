@@ -81,7 +81,7 @@ func sound() *made {
 }
 
 func (m *made) check() []finding.Finding {
-	m.in.Digest = digest.New()
+	m.in.Digest = digest.New(m.in.Manifest.Engines)
 	for i := range m.intervals {
 		m.in.Digest.Add(&m.intervals[i])
 	}

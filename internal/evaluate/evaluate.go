@@ -89,7 +89,8 @@ type evaluator struct {
 // Run computes everything that reports read: each result of the scenario with its series and statistics, windows, roll-ups per
 // workload, findings, and the verdict. It reads the record once.
 func Run(ctx context.Context, in Input) (result.Summary, error) {
-	ev := &evaluator{in: in, manifest: in.Bundle.Manifest(), digest: digest.New(), gauges: gaugeRecord{}}
+	ev := &evaluator{in: in, manifest: in.Bundle.Manifest(), gauges: gaugeRecord{}}
+	ev.digest = digest.New(ev.manifest.Engines)
 	if err := ev.read(ctx); err != nil {
 		return result.Summary{}, fmt.Errorf("evaluate run: %w", err)
 	}

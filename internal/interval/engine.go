@@ -45,6 +45,21 @@ func (l Loop) Known() bool { return l == LoopClosed || l == LoopOpen || l == Loo
 type Gauge struct {
 	Name string `json:"name"`
 	Unit string `json:"unit,omitempty"`
+	// Meaning is set if rules evaluate the gauge. They never read its name.
+	Meaning GaugeMeaning `json:"meaning,omitempty"`
+}
+
+// GaugeMeaning says what a Gauge is to rules.
+type GaugeMeaning string
+
+const (
+	GaugeCheckpoints      GaugeMeaning = "database-checkpoints"       // checkpoints that the server of a database began since the load started
+	GaugeCheckpointWrites GaugeMeaning = "database-checkpoint-writes" // what its checkpoints write, more than 0 while one writes
+)
+
+// GaugeMeant returns the number of the gauge with a meaning, -1 without one.
+func (e Engine) GaugeMeant(meaning GaugeMeaning) int {
+	return slices.IndexFunc(e.Gauges, func(g Gauge) bool { return g.Meaning == meaning })
 }
 
 // GaugeStreamSpread is the gauge of a load with parallel streams: the fastest minus the slowest one, in percent of their mean.

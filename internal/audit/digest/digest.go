@@ -25,6 +25,7 @@ type Digest struct {
 	streams map[streamKey]*Stream
 	keys    []streamKey // in order of first sight
 	loads   map[loadKey]*steady.Course
+	engines map[string]interval.Engine
 }
 
 type streamKey struct {
@@ -68,6 +69,8 @@ type Stream struct {
 	stallNanos, stallAt int64 // the stall that may continue in the next interval
 	stallFull           bool  // it filled the last one
 
+	Checkpoints *Checkpoints // nil of loads without a database that names its checkpoints
+
 	Fingerprint uint64 // of counts and latencies, interval by interval
 	Busy        int    // intervals with operations
 	sequence    int64
@@ -76,9 +79,9 @@ type Stream struct {
 // Gap is a stretch without an interval.
 type Gap struct{ FromNanos, ToNanos int64 }
 
-// New returns an empty Digest.
-func New() *Digest {
-	return &Digest{streams: map[streamKey]*Stream{}, loads: map[loadKey]*steady.Course{}}
+// New returns an empty Digest. The engines, by workload, name the gauges of intervals.
+func New(engines map[string]interval.Engine) *Digest {
+	return &Digest{streams: map[streamKey]*Stream{}, loads: map[loadKey]*steady.Course{}, engines: engines}
 }
 
 // Add takes one interval, which it does not keep.
@@ -94,12 +97,16 @@ func (d *Digest) AddCounts(iv *interval.Interval) {
 	if s == nil {
 		s = &Stream{Workload: iv.Workload, Group: iv.Group, VM: iv.VM, Instance: iv.Instance, Prefill: iv.Prefill,
 			FirstNanos: iv.StartNanos, LastNanos: iv.StartNanos, sequence: -1}
+		if !iv.Prefill {
+			s.Checkpoints = checkpointsOf(d.engines[iv.Workload])
+		}
 		d.streams[key] = s
 		d.keys = append(d.keys, key)
 	}
 	s.follow(iv)
 	s.count(iv)
 	s.trace(iv)
+	s.Checkpoints.add(iv)
 	if iv.Prefill {
 		return
 	}

@@ -19,7 +19,7 @@ func TestStallsAreJoined(t *testing.T) {
 		"two stops":                    {[]int64{500, 1000, 0, 1000, 1000, 0}, 2000, 3},
 		"a stop, and then a short one": {[]int64{1000, 200, 200}, 1200, 0},
 	} {
-		d := New()
+		d := New(nil)
 		for s, ms := range c.stalled {
 			d.Add(&interval.Interval{Workload: "w", VM: "v", Instance: 1, Sequence: int64(s), StartNanos: int64(s) * 1e9, LengthNanos: 1e9, StalledNanos: ms * 1e6})
 		}
