@@ -353,7 +353,7 @@ func TestMakerIsKilled(t *testing.T) {
 			// A keeper that is being executed has no command line and no environment to be found by.
 			eventually(t, "no keeper is left", func() bool {
 				labs, err := lab.Labs(o.Labs)
-				return err == nil && !slices.ContainsFunc(labs, (*lab.Lab).Alive)
+				return err == nil && !slices.ContainsFunc(labs, func(l *lab.Lab) bool { return l.Dir == folderOf(o.Name) && l.Alive() })
 			})
 			if l != nil {
 				eventually(t, "the lab is gone", func() bool { return gone(l.Dir) && !hasInterface(t, l.Interface) })
