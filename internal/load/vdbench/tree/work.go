@@ -121,9 +121,8 @@ func (t *thread) oneFile(ctx context.Context) error {
 		}
 		return errNone
 	}
-	s := &t.Tree.files[n]
-	whole := s.whole
-	defer func() { t.Tree.release(s, func(s *state) { s.whole = whole }) }()
+	written := false // from begin to end
+	defer func() { t.Tree.release(&t.Tree.files[n], func(s *state) { s.whole = s.whole || written }) }()
 	flags, err := t.Access.openFlags()
 	if err != nil {
 		return err
@@ -154,7 +153,7 @@ func (t *thread) oneFile(ctx context.Context) error {
 			}
 			at += bytes
 		}
-		whole = true
+		written = true
 	}
 	if t.Access.Flush {
 		return f.Sync()
