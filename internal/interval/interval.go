@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"slices"
 
 	"github.com/braggdev/bragg/internal/stat"
 )
@@ -37,6 +38,9 @@ const (
 
 // GaugeValues are values of gauges. A value that is not finite is a gap: null in JSON, NaN when read.
 type GaugeValues []float64
+
+// UnknownGauges are n gaps.
+func UnknownGauges(n int) GaugeValues { return slices.Repeat(GaugeValues{math.NaN()}, n) }
 
 // MarshalJSON writes a list.
 func (g GaugeValues) MarshalJSON() ([]byte, error) { return appendGauges(nil, g), nil }

@@ -148,22 +148,12 @@ func (Generator) Prepare(ctx context.Context, w load.Workload) (load.Instance, e
 }
 
 // Simulation replaces the generator on VMs that exist in memory only.
-type Simulation struct{ Generator }
+var Simulation = program.Simulation{Generator: Generator{}, Of: func(w *load.Workload) (program.Simulated, error) {
+	c, err := parse(w)
+	if err != nil {
+		return program.Simulated{}, err
+	}
+	return program.Simulated{Of: c.engine(), Clients: 1, Latency: simulatedLatency}, nil
+}}
 
 const simulatedLatency = time.Millisecond
-
-// Plan is that of the generator, without what a server says of itself.
-func (s Simulation) Plan(w load.Workload) (load.Plan, error) {
-	p, err := s.Generator.Plan(w)
-	p.Engine.Gauges = nil
-	return p, err
-}
-
-// Prepare needs no programs.
-func (Simulation) Prepare(_ context.Context, w load.Workload) (load.Instance, error) {
-	c, err := parse(&w)
-	if err != nil {
-		return nil, err
-	}
-	return &program.Simulated{Workload: w, Of: c.engine(), Clients: 1, Latency: simulatedLatency}, nil
-}

@@ -65,7 +65,7 @@ func TestContract(t *testing.T) {
 }
 
 func TestSimulation(t *testing.T) {
-	loadtest.RunAny(t, loadtest.Subject{Generator: commitlatency.Simulation{}, Endless: func(t testing.TB) load.Workload { return workload(t, nil) }})
+	loadtest.RunAny(t, loadtest.Subject{Generator: commitlatency.Simulation, Endless: func(t testing.TB) load.Workload { return workload(t, nil) }})
 }
 
 // Each wait is there, and each contains the ones below it.

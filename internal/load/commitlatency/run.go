@@ -12,7 +12,6 @@ import (
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/postgres"
 	"github.com/braggdev/bragg/internal/load/program"
-	"github.com/braggdev/bragg/internal/wait"
 )
 
 // table holds the rows of commits.
@@ -95,17 +94,15 @@ func (in *instance) Run(ctx context.Context, sink load.Sink) error {
 	}
 	defer func() { _ = in.Close() }()
 	axis := program.NewAxis(in.workload.ZeroUnixNanos)
-	out := &program.Recorder{Workload: in.workload, Sink: sink, Clients: 1, Gauges: unknown(len(in.config.engine().Gauges))}
-	if in.workload.StartNanos > 0 {
-		_ = wait.For(ctx, time.Duration(in.workload.StartNanos-axis.Now()))
-	}
+	out := &program.Recorder{Workload: in.workload, Sink: sink, Clients: 1, Gauges: interval.UnknownGauges(len(in.config.engine().Gauges))}
+	axis.WaitUntil(ctx, in.workload.StartNanos)
 	out.Begin(axis.Now())
 	var err error
 	switch {
 	case ctx.Err() != nil:
 		out.Finish(axis.Now())
 	case in.workload.Prefill:
-		err = in.fill(ctx)
+		err = out.Beside(axis, func() error { return in.fill(ctx) })
 		out.Finish(axis.Now())
 	default:
 		err = in.measure(ctx, axis, out)
@@ -114,10 +111,6 @@ func (in *instance) Run(ctx context.Context, sink load.Sink) error {
 		return fmt.Errorf("run workload %q: %w", in.workload.Name, err)
 	}
 	return nil
-}
-
-func unknown(n int) interval.GaugeValues {
-	return slices.Repeat(interval.GaugeValues{math.NaN()}, n)
 }
 
 // fill makes the table, and the file of bare writes.
@@ -218,7 +211,7 @@ func (w *waiting) complete(out *program.Recorder) {
 func (w *waiting) note(out *program.Recorder, at int64) {
 	mean := func(op string) float64 { return w.sum[op] / w.count[op] } // NaN without one
 	if w.values == nil {
-		w.values = unknown(len(waits))
+		w.values = interval.UnknownGauges(len(waits))
 	}
 	for i, ms := range []float64{mean(opRoundTrip), mean(opAsync) - mean(opRoundTrip), mean(opCommit) - mean(opAsync)} {
 		if !math.IsNaN(ms) && w.slot == at/int64(out.Period()) {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/braggdev/bragg/internal/load/program"
@@ -108,4 +110,20 @@ func (a *Asker) Close() {
 	}
 	_ = a.process.Wait()
 	stop.End()
+}
+
+// ReadCounters reads an answer of whole numbers, separated by "|", into values. It has as many.
+func ReadCounters(line string, values []float64) error {
+	fields := strings.Split(line, "|")
+	if len(fields) != len(values) {
+		return fmt.Errorf("%d fields, want %d: %.80q", len(fields), len(values), line)
+	}
+	for i, text := range fields {
+		n, err := strconv.ParseUint(text, 10, 63)
+		if err != nil {
+			return fmt.Errorf("field %d: %.80q", i+1, line)
+		}
+		values[i] = float64(n)
+	}
+	return nil
 }

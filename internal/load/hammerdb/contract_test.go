@@ -122,7 +122,7 @@ func checkOrphans(t *testing.T, w load.Workload) {
 }
 
 func TestSimulation(t *testing.T) {
-	loadtest.RunAny(t, loadtest.Subject{Generator: hammerdb.Simulation{}, Endless: func(t testing.TB) load.Workload { return workload(t, nil) }})
+	loadtest.RunAny(t, loadtest.Subject{Generator: hammerdb.Simulation, Endless: func(t testing.TB) load.Workload { return workload(t, nil) }})
 }
 
 func TestRefusals(t *testing.T) {

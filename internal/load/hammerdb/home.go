@@ -1,21 +1,17 @@
 package hammerdb
 
 import (
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/program"
 )
 
-// HomeVariable names the folder of the installation. A scenario cannot: it is untrusted, and a program of that folder is run.
+// HomeVariable names the folder of the installation.
 const HomeVariable = "BRAGG_HAMMERDB_HOME"
 
 // homeFile has the folder on machines whose agents do not get variables.
@@ -29,41 +25,19 @@ const oldest = "4.12"
 
 var need = load.Need{Program: "hammerdbcli", Oldest: oldest}
 
-const homeHint = "download HammerDB " + oldest + " or newer from its web site, unpack it on the VM, and set " + HomeVariable +
-	" to its folder, or write that into " + homeFile + "; no distribution has a package of it"
+var installation = program.Installation{Name: "HammerDB", Program: "hammerdbcli", Variable: HomeVariable, File: homeFile, Usual: newest, UsualPlaces: homePatterns,
+	Hint: "download HammerDB " + oldest + " or newer from its web site, unpack it on the VM, and set " + HomeVariable +
+		" to its folder, or write that into " + homeFile + "; no distribution has a package of it"}
 
-func missing(format string, args ...any) error {
-	return &diag.Error{Code: "program-missing", Exit: diag.ExitUnavailable, Message: fmt.Sprintf(format, args...), Hint: homeHint}
-}
-
-// findHome returns the folder of the installation.
-func findHome() (string, error) {
-	home, from := os.Getenv(HomeVariable), HomeVariable
-	if home == "" {
-		text, err := os.ReadFile(homeFile)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return "", err
-		}
-		home, from = strings.TrimSpace(string(text)), homeFile
-	}
-	if home == "" {
-		for _, pattern := range homePatterns {
-			found, _ := filepath.Glob(pattern)
-			if slices.SortFunc(found, func(a, b string) int { return slices.Compare(versionNumbers(a), versionNumbers(b)) }); len(found) > 0 {
-				home, from = found[len(found)-1], filepath.Dir(pattern)
-			}
+// newest returns the installation with the highest version where HammerDB's own instructions unpack it.
+func newest() (home, from string) {
+	for _, pattern := range homePatterns {
+		found, _ := filepath.Glob(pattern)
+		if slices.SortFunc(found, func(a, b string) int { return slices.Compare(versionNumbers(a), versionNumbers(b)) }); len(found) > 0 {
+			home, from = found[len(found)-1], filepath.Dir(pattern)
 		}
 	}
-	switch {
-	case home == "":
-		return "", missing("find HammerDB on this machine: %s is not set, and there is no %s", HomeVariable, strings.Join(append([]string{homeFile}, homePatterns...), ", no "))
-	case !filepath.IsAbs(home):
-		return "", missing("find HammerDB on this machine: %s has %q, which is not a whole path", from, home)
-	}
-	if info, err := os.Stat(filepath.Join(home, "hammerdbcli")); err != nil || !info.Mode().IsRegular() {
-		return "", missing("find HammerDB on this machine: the folder %s, from %s, has no hammerdbcli", home, from)
-	}
-	return home, nil
+	return home, from
 }
 
 var (
@@ -83,14 +57,14 @@ type versions struct {
 func readProbe(home, text string) (v versions, err error) {
 	m := versionPattern.FindStringSubmatch(text)
 	if m == nil {
-		return v, missing("HammerDB in %s prints no version: %.400s", home, strings.TrimSpace(text))
+		return v, installation.Missing("HammerDB in %s prints no version: %.400s", home, strings.TrimSpace(text))
 	}
 	v.hammerdb = m[1]
 	if slices.Compare(versionNumbers(v.hammerdb), versionNumbers(oldest)) < 0 {
-		return v, missing("HammerDB in %s is version %s, want %s or newer", home, v.hammerdb, oldest)
+		return v, installation.Missing("HammerDB in %s is version %s, want %s or newer", home, v.hammerdb, oldest)
 	}
 	if m = libraryPattern.FindStringSubmatch(text); m == nil {
-		return v, missing("HammerDB in %s cannot load its library for PostgreSQL, Pgtcl: %.400s", home, strings.TrimSpace(text))
+		return v, installation.Missing("HammerDB in %s cannot load its library for PostgreSQL, Pgtcl: %.400s", home, strings.TrimSpace(text))
 	}
 	v.library, v.foreign = m[1], strings.Contains(m[2], foreignUsage)
 	return v, nil

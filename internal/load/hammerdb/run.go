@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"strings"
 	"sync"
@@ -17,7 +16,6 @@ import (
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/postgres"
 	"github.com/braggdev/bragg/internal/load/program"
-	"github.com/braggdev/bragg/internal/wait"
 )
 
 // Bounds.
@@ -57,7 +55,7 @@ var (
 // prepare finds programs and data, starts the server of a load, and lets HammerDB make its users.
 func (in *instance) prepare(ctx context.Context) (err error) {
 	c := in.config
-	if in.home, err = findHome(); err != nil {
+	if in.home, err = installation.Find(); err != nil {
 		return err
 	}
 	if in.server, err = c.server.Open(ctx, &in.workload, postgres.Use{Name: Name, Said: in.said}); err != nil {
@@ -102,7 +100,7 @@ func (in *instance) probe(ctx context.Context) error {
 		return err
 	}
 	if failed != nil {
-		return missing("HammerDB in %s does not run: %v: %.400s", in.home, failed, strings.TrimSpace(text))
+		return installation.Missing("HammerDB in %s does not run: %v: %.400s", in.home, failed, strings.TrimSpace(text))
 	}
 	if !in.config.test.Procedures && in.versions.foreign {
 		return &diag.Error{Code: "bad-generator-option", Exit: diag.ExitData,
@@ -167,13 +165,8 @@ func (in *instance) Run(ctx context.Context, sink load.Sink) error {
 	}
 	defer func() { _ = in.Close() }()
 	axis := program.NewAxis(in.workload.ZeroUnixNanos)
-	out := &program.Recorder{Workload: in.workload, Sink: sink}
-	for range in.config.engine().Gauges {
-		out.Gauges = append(out.Gauges, math.NaN())
-	}
-	if in.workload.StartNanos > 0 {
-		_ = wait.For(ctx, time.Duration(in.workload.StartNanos-axis.Now()))
-	}
+	out := &program.Recorder{Workload: in.workload, Sink: sink, Gauges: interval.UnknownGauges(len(in.config.engine().Gauges))}
+	axis.WaitUntil(ctx, in.workload.StartNanos)
 	out.Begin(axis.Now())
 	if ctx.Err() != nil {
 		out.Finish(axis.Now())
@@ -181,7 +174,8 @@ func (in *instance) Run(ctx context.Context, sink load.Sink) error {
 	}
 	var err error
 	if in.workload.Prefill {
-		err = in.fill(ctx, axis, out)
+		err = out.Beside(axis, func() error { return in.build(ctx) })
+		out.Finish(axis.Now())
 	} else {
 		err = in.drive(ctx, axis, out)
 	}
@@ -189,23 +183,6 @@ func (in *instance) Run(ctx context.Context, sink load.Sink) error {
 		return fmt.Errorf("run workload %q: %w", in.workload.Name, in.server.Conceal(err))
 	}
 	return nil
-}
-
-// fill builds the schema and reports that time passes.
-func (in *instance) fill(ctx context.Context, axis program.Axis, out *program.Recorder) error {
-	done := make(chan error, 1)
-	go func() { done <- in.build(ctx) }()
-	tick := time.NewTicker(lookEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case err := <-done:
-			out.Finish(axis.Now())
-			return err
-		case <-tick.C:
-			out.Release(axis.Now())
-		}
-	}
 }
 
 // build makes a server or empties the endpoint, builds the schema and checks it.
@@ -371,7 +348,7 @@ func (in *instance) start(action Action) (*call, error) {
 	fmt.Fprintf(in.said, "$ hammerdbcli tcl auto %s.tcl\n", action)
 	if c.process, err = command.Start(); err != nil {
 		_ = write.Close()
-		return nil, missing("start HammerDB in %s: %v", in.home, err)
+		return nil, installation.Missing("start HammerDB in %s: %v", in.home, err)
 	}
 	return c, nil
 }

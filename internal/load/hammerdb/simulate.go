@@ -1,7 +1,6 @@
 package hammerdb
 
 import (
-	"context"
 	"time"
 
 	"github.com/braggdev/bragg/internal/load"
@@ -9,25 +8,15 @@ import (
 )
 
 // Simulation replaces HammerDB on VMs that exist in memory only: orders of a constant latency, without a database.
-type Simulation struct{ Generator }
-
-const simulatedLatency = 5 * time.Millisecond
-
-// Plan is that of HammerDB, without what a server says of itself.
-func (s Simulation) Plan(w load.Workload) (load.Plan, error) {
-	p, err := s.Generator.Plan(w)
-	p.Engine.Gauges = nil
-	return p, err
-}
-
-// Prepare needs no programs.
-func (Simulation) Prepare(_ context.Context, w load.Workload) (load.Instance, error) {
-	c, err := parse(&w)
+var Simulation = program.Simulation{Generator: Generator{}, Of: func(w *load.Workload) (program.Simulated, error) {
+	c, err := parse(w)
 	if err != nil {
-		return nil, err
+		return program.Simulated{}, err
 	}
 	if w.Runtime == 0 {
 		w.Runtime = c.takes()
 	}
-	return &program.Simulated{Workload: w, Of: c.engine(), Clients: c.test.Users, Latency: simulatedLatency}, nil
-}
+	return program.Simulated{Of: c.engine(), Clients: c.test.Users, Latency: simulatedLatency}, nil
+}}
+
+const simulatedLatency = 5 * time.Millisecond

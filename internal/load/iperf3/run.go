@@ -15,7 +15,6 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/program"
-	"github.com/braggdev/bragg/internal/wait"
 )
 
 // client is the measured end of a load: one process for each server.
@@ -56,9 +55,7 @@ func (c *client) Run(ctx context.Context, sink load.Sink) error {
 	}
 	c.used = true
 	axis := program.NewAxis(c.workload.ZeroUnixNanos)
-	if c.workload.StartNanos > 0 {
-		_ = wait.For(ctx, time.Duration(c.workload.StartNanos-axis.Now()))
-	}
+	axis.WaitUntil(ctx, c.workload.StartNanos)
 	out := newRecord(c, sink, axis.Now())
 	if ctx.Err() != nil {
 		out.Finish(axis.Now())

@@ -3,9 +3,6 @@ package mariadb
 import (
 	"context"
 	"fmt"
-	"math"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -41,18 +38,8 @@ var seriesQuery = fmt.Sprintf("SELECT GROUP_CONCAT(VARIABLE_VALUE ORDER BY FIELD
 
 // parseCounters reads one answer.
 func parseCounters(line string) (values [counterCount]float64, err error) {
-	fields := strings.Split(line, "|")
-	if len(fields) != counterCount {
-		return values, fmt.Errorf("%d fields, want %d: %.80q", len(fields), counterCount, line)
-	}
-	for i, text := range fields {
-		n, err := strconv.ParseUint(text, 10, 63)
-		if err != nil {
-			return values, fmt.Errorf("field %d: %.80q", i+1, line)
-		}
-		values[i] = float64(n)
-	}
-	return values, nil
+	err = database.ReadCounters(line, values[:])
+	return values, err
 }
 
 // gaugesOf are the gauges between two answers. Counters that fell were reset, and count from 0.
@@ -122,7 +109,7 @@ func (s *Series) Look(period time.Duration) (values interval.GaugeValues, fresh 
 	}
 	now, err := parseCounters(line)
 	if err != nil {
-		return slices.Repeat(interval.GaugeValues{math.NaN()}, len(Gauges)), true
+		return interval.UnknownGauges(len(Gauges)), true
 	}
 	s.values, s.last = gaugesOf(s.last, now, passed), now
 	return s.values, true

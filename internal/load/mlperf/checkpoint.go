@@ -73,7 +73,7 @@ func (s *saver) run(ctx context.Context) (err error) {
 			err = removing
 		}
 	}()
-	values := unknown(len(checkpointGauges))
+	values := interval.UnknownGauges(len(checkpointGauges))
 	for _, note := range s.scaled() {
 		s.out.say("%s\n", note)
 	}

@@ -163,14 +163,6 @@ func (r *record) finish(at int64) {
 	r.to.Finish(at)
 }
 
-func unknown(count int) interval.GaugeValues {
-	values := make(interval.GaugeValues, count)
-	for i := range values {
-		values[i] = math.NaN()
-	}
-	return values
-}
-
 // sumOfAll describes the load of all VMs, as far as all of them came.
 func (r *record) sumOfAll(threshold float64) {
 	r.mu.Lock()

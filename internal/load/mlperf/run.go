@@ -12,7 +12,6 @@ import (
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/blockdev"
 	"github.com/braggdev/bragg/internal/load/program"
-	"github.com/braggdev/bragg/internal/wait"
 )
 
 // instance is one prepared load or prefill.
@@ -120,14 +119,12 @@ func (in *instance) Run(ctx context.Context, sink load.Sink) error {
 	defer func() { _ = in.Close() }()
 	w := in.workload
 	axis := program.NewAxis(w.ZeroUnixNanos)
-	if w.StartNanos > 0 {
-		_ = wait.For(ctx, time.Duration(w.StartNanos-axis.Now()))
-	}
+	axis.WaitUntil(ctx, w.StartNanos)
 	in.out = &record{to: program.Recorder{Workload: w, Sink: sink}, whole: result{au: math.NaN()}, inStep: inStep(&w.Remote)}
 	others, err := in.join(ctx, axis)
 	began := axis.Now()
 	in.out.to.Begin(began)
-	in.out.to.Gauges = unknown(len(in.Engine().Gauges))
+	in.out.to.Gauges = interval.UnknownGauges(len(in.Engine().Gauges))
 	limited, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if w.Runtime > 0 && !w.Prefill {

@@ -66,7 +66,7 @@ func TestSimulation(t *testing.T) {
 		"closed": {"scale": "2"}, "scheduled": {"scale": "2", "rate": "50"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			loadtest.RunAny(t, loadtest.Subject{Generator: pgbench.Simulation{}, Endless: func(t testing.TB) load.Workload { return workload(t, options) }})
+			loadtest.RunAny(t, loadtest.Subject{Generator: pgbench.Simulation, Endless: func(t testing.TB) load.Workload { return workload(t, options) }})
 		})
 	}
 }

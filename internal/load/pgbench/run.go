@@ -15,7 +15,6 @@ import (
 	"github.com/braggdev/bragg/internal/load/postgres"
 	"github.com/braggdev/bragg/internal/load/program"
 	"github.com/braggdev/bragg/internal/textio"
-	"github.com/braggdev/bragg/internal/wait"
 )
 
 // Bounds.
@@ -144,11 +143,9 @@ func (in *instance) Run(ctx context.Context, sink load.Sink) error {
 	axis := program.NewAxis(in.workload.ZeroUnixNanos)
 	out := &program.Recorder{Workload: in.workload, Sink: sink, Rated: in.config.rate > 0, Clients: in.config.clients}
 	if in.config.server.Endpoint == "" {
-		out.Gauges = postgres.UnknownGauges()
+		out.Gauges = interval.UnknownGauges(len(postgres.Gauges))
 	}
-	if in.workload.StartNanos > 0 {
-		_ = wait.For(ctx, time.Duration(in.workload.StartNanos-axis.Now()))
-	}
+	axis.WaitUntil(ctx, in.workload.StartNanos)
 	out.Begin(axis.Now())
 	if ctx.Err() != nil {
 		out.Finish(axis.Now())
@@ -156,7 +153,8 @@ func (in *instance) Run(ctx context.Context, sink load.Sink) error {
 	}
 	var err error
 	if in.workload.Prefill {
-		err = in.fill(ctx, axis, out)
+		err = out.Beside(axis, func() error { return in.initialise(ctx) })
+		out.Finish(axis.Now())
 	} else {
 		err = in.drive(ctx, axis, out)
 	}
@@ -164,23 +162,6 @@ func (in *instance) Run(ctx context.Context, sink load.Sink) error {
 		return fmt.Errorf("run workload %q: %w", in.workload.Name, err)
 	}
 	return nil
-}
-
-// fill initialises the database and reports that time passes.
-func (in *instance) fill(ctx context.Context, axis program.Axis, out *program.Recorder) error {
-	done := make(chan error, 1)
-	go func() { done <- in.initialise(ctx) }()
-	tick := time.NewTicker(lookEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case err := <-done:
-			out.Finish(axis.Now())
-			return err
-		case <-tick.C:
-			out.Release(axis.Now())
-		}
-	}
 }
 
 func (in *instance) initialise(ctx context.Context) error {

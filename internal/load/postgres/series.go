@@ -2,10 +2,6 @@ package postgres
 
 import (
 	"context"
-	"fmt"
-	"math"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/braggdev/bragg/internal/interval"
@@ -47,18 +43,8 @@ func seriesQuery(major int) string {
 
 // parseCounters reads one answer.
 func parseCounters(line string) (values [counterCount]float64, err error) {
-	fields := strings.Split(line, "|")
-	if len(fields) != counterCount {
-		return values, fmt.Errorf("%d fields, want %d: %.80q", len(fields), counterCount, line)
-	}
-	for i, text := range fields {
-		n, err := strconv.ParseUint(text, 10, 63)
-		if err != nil {
-			return values, fmt.Errorf("field %d: %.80q", i+1, line)
-		}
-		values[i] = float64(n)
-	}
-	return values, nil
+	err = database.ReadCounters(line, values[:])
+	return values, err
 }
 
 // gaugesOf are the gauges between two answers. Counters that fell were reset, and count from 0.
@@ -82,15 +68,6 @@ func gaugesOf(first, before, now [counterCount]float64, passed time.Duration) in
 	}
 	return interval.GaugeValues{perSecond(since(counterWAL, before)), perSecond(since(counterCheckpointBuffers, before) * bufferBytes),
 		since(counterCheckpoints, first), now[clientsLocked], now[clientsReading], share}
-}
-
-// UnknownGauges are gaps.
-func UnknownGauges() interval.GaugeValues {
-	values := make(interval.GaugeValues, len(Gauges))
-	for i := range values {
-		values[i] = math.NaN()
-	}
-	return values
 }
 
 // Series asks the server for its counters while a load runs. Only one goroutine uses it.
@@ -139,7 +116,7 @@ func (s *Series) Look(period time.Duration) (values interval.GaugeValues, fresh 
 	}
 	now, err := parseCounters(line)
 	if err != nil {
-		return UnknownGauges(), true
+		return interval.UnknownGauges(len(Gauges)), true
 	}
 	s.values, s.last = gaugesOf(s.first, s.last, now, passed), now
 	return s.values, true

@@ -1,6 +1,11 @@
 package program
 
-import "time"
+import (
+	"context"
+	"time"
+
+	"github.com/braggdev/bragg/internal/wait"
+)
 
 // Axis is the run's time axis: monotonic nanoseconds since its zero.
 type Axis struct {
@@ -23,3 +28,10 @@ func (a Axis) Now() int64 { return a.Of(time.Now()) }
 
 // Of is a time with a monotonic reading on the axis.
 func (a Axis) Of(t time.Time) int64 { return a.baseNanos + int64(t.Sub(a.base)) }
+
+// WaitUntil waits for a time on the axis, such as the common start of a load; 0 is no time. It ends early with the context.
+func (a Axis) WaitUntil(ctx context.Context, nanos int64) {
+	if nanos > 0 {
+		_ = wait.For(ctx, time.Duration(nanos-a.Now()))
+	}
+}

@@ -112,6 +112,26 @@ func (r *Recorder) Add(o Operation) {
 	}
 }
 
+// besideEvery is how often intervals of a prefill without operations are looked at.
+const besideEvery = 200 * time.Millisecond
+
+// Beside returns what work does, such as a prefill by a program, and meanwhile delivers the intervals that pass. Work does not use the
+// Recorder.
+func (r *Recorder) Beside(axis Axis, work func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- work() }()
+	tick := time.NewTicker(besideEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-done:
+			return err
+		case <-tick.C:
+			r.Release(axis.Now())
+		}
+	}
+}
+
 // Count counts operations of a program that does not state their latencies: those that were completed by a time, since the call before.
 func (r *Recorder) Count(kind int, at int64, operations, bytes uint64) {
 	iv := r.slot(at)

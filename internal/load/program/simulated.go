@@ -50,9 +50,7 @@ func (s *Simulated) Close() error { return nil }
 func (s *Simulated) Run(ctx context.Context, sink load.Sink) error {
 	w := s.Workload
 	axis := NewAxis(w.ZeroUnixNanos)
-	if w.StartNanos > 0 {
-		_ = wait.For(ctx, time.Duration(w.StartNanos-axis.Now()))
-	}
+	axis.WaitUntil(ctx, w.StartNanos)
 	out := &Recorder{Workload: w, Sink: sink, Rated: s.Rate > 0, Clients: s.Clients}
 	at := axis.Now()
 	out.Begin(at)
@@ -77,4 +75,28 @@ func (s *Simulated) Run(ctx context.Context, sink load.Sink) error {
 	}
 	out.Finish(min(axis.Now(), max(end, at)))
 	return nil
+}
+
+// Simulation is the generator of a program on VMs that exist in memory only. Its plan is the program's, without gauges.
+type Simulation struct {
+	load.Generator
+	// Of describes the load of a workload, or returns what is wrong with it. It may change the workload's runtime.
+	Of func(w *load.Workload) (Simulated, error)
+}
+
+// Plan plans the program.
+func (s Simulation) Plan(w load.Workload) (load.Plan, error) {
+	p, err := s.Generator.Plan(w)
+	p.Engine.Gauges = nil
+	return p, err
+}
+
+// Prepare needs no program.
+func (s Simulation) Prepare(_ context.Context, w load.Workload) (load.Instance, error) {
+	in, err := s.Of(&w)
+	if err != nil {
+		return nil, err
+	}
+	in.Workload = w
+	return &in, nil
 }

@@ -77,7 +77,6 @@ const (
 	rehearsalKeys   = 1000 // at least
 	keyOverhead     = 100  // bytes of memory of a key beside its value, about
 	recordOverhead  = 60   // bytes of a SET in the append-only file beside its value, about
-	rewritePercent  = 100  // default of auto-aof-rewrite-percentage
 	optionsHint     = "see docs/guides/databases.md#redis"
 	connectionSpare = 20
 )

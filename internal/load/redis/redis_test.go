@@ -68,7 +68,7 @@ func TestContract(t *testing.T) {
 }
 
 func TestSimulation(t *testing.T) {
-	loadtest.RunAny(t, loadtest.Subject{Generator: redis.Simulation{}, Endless: func(t testing.TB) load.Workload { return workload(t, nil) }})
+	loadtest.RunAny(t, loadtest.Subject{Generator: redis.Simulation, Endless: func(t testing.TB) load.Workload { return workload(t, nil) }})
 }
 
 // Run itself holds its totals against the server's counters: here of all commands, with pipelines and threads, and of a load that is stopped.

@@ -12,7 +12,6 @@ import (
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/program"
 	"github.com/braggdev/bragg/internal/textio"
-	"github.com/braggdev/bragg/internal/wait"
 )
 
 // Bounds.
@@ -91,9 +90,7 @@ func (in *instance) Run(ctx context.Context, sink load.Sink) error {
 	defer func() { _ = in.Close() }()
 	axis := program.NewAxis(in.workload.ZeroUnixNanos)
 	out := &program.Recorder{Workload: in.workload, Sink: sink, Clients: in.config.clients * in.config.pipeline}
-	if in.workload.StartNanos > 0 {
-		_ = wait.For(ctx, time.Duration(in.workload.StartNanos-axis.Now()))
-	}
+	axis.WaitUntil(ctx, in.workload.StartNanos)
 	if in.series != nil {
 		out.Gauges = in.series.begin()
 	}
@@ -104,7 +101,8 @@ func (in *instance) Run(ctx context.Context, sink load.Sink) error {
 	}
 	var err error
 	if in.workload.Prefill {
-		err = in.fill(ctx, axis, out)
+		err = out.Beside(axis, func() error { return in.server.fill(ctx) })
+		out.Finish(axis.Now())
 	} else {
 		l := &loop{instance: in, axis: axis, out: out}
 		err = l.drive(ctx)
@@ -113,23 +111,6 @@ func (in *instance) Run(ctx context.Context, sink load.Sink) error {
 		return fmt.Errorf("run workload %q: %w", in.workload.Name, err)
 	}
 	return nil
-}
-
-// fill writes all keys and reports that time passes.
-func (in *instance) fill(ctx context.Context, axis program.Axis, out *program.Recorder) error {
-	done := make(chan error, 1)
-	go func() { done <- in.server.fill(ctx) }()
-	tick := time.NewTicker(lookEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case err := <-done:
-			out.Finish(axis.Now())
-			return err
-		case <-tick.C:
-			out.Release(axis.Now())
-		}
-	}
 }
 
 // loop is a running load.

@@ -2,10 +2,6 @@ package redis
 
 import (
 	"context"
-	"fmt"
-	"math"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -39,18 +35,8 @@ type counters [counterCount]float64
 
 // parseCounters reads one answer.
 func parseCounters(line string) (values counters, err error) {
-	fields := strings.Split(line, "|")
-	if len(fields) != counterCount {
-		return values, fmt.Errorf("%d fields, want %d: %.80q", len(fields), counterCount, line)
-	}
-	for i, text := range fields {
-		n, err := strconv.ParseUint(text, 10, 63)
-		if err != nil {
-			return values, fmt.Errorf("field %d: %.80q", i+1, line)
-		}
-		values[i] = float64(n)
-	}
-	return values, nil
+	err = database.ReadCounters(line, values[:])
+	return values, err
 }
 
 // gaugesOf are the gauges between two answers.
@@ -97,7 +83,7 @@ func (s *series) look(period time.Duration) (values interval.GaugeValues, fresh 
 	}
 	now, err := parseCounters(line)
 	if err != nil {
-		return slices.Repeat(interval.GaugeValues{math.NaN()}, len(gauges)), true
+		return interval.UnknownGauges(len(gauges)), true
 	}
 	values, s.last = gaugesOf(s.last, now, passed), now
 	return values, true

@@ -1,7 +1,6 @@
 package redis
 
 import (
-	"context"
 	"time"
 
 	"github.com/braggdev/bragg/internal/load"
@@ -9,22 +8,12 @@ import (
 )
 
 // Simulation replaces redis-benchmark on VMs that exist in memory only: commands of a constant latency, without a server.
-type Simulation struct{ Generator }
+var Simulation = program.Simulation{Generator: Generator{}, Of: func(w *load.Workload) (program.Simulated, error) {
+	c, err := parse(w)
+	if err != nil {
+		return program.Simulated{}, err
+	}
+	return program.Simulated{Of: c.engine(), Clients: c.clients, Latency: simulatedLatency}, nil
+}}
 
 const simulatedLatency = 5 * time.Millisecond
-
-// Plan is that of redis-benchmark, without what a server says of itself.
-func (s Simulation) Plan(w load.Workload) (load.Plan, error) {
-	p, err := s.Generator.Plan(w)
-	p.Engine.Gauges = nil
-	return p, err
-}
-
-// Prepare needs no programs.
-func (Simulation) Prepare(_ context.Context, w load.Workload) (load.Instance, error) {
-	c, err := parse(&w)
-	if err != nil {
-		return nil, err
-	}
-	return &program.Simulated{Workload: w, Of: c.engine(), Clients: c.clients, Latency: simulatedLatency}, nil
-}

@@ -13,7 +13,6 @@ import (
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/program"
 	"github.com/braggdev/bragg/internal/unit"
-	"github.com/braggdev/bragg/internal/wait"
 )
 
 // instance is one prepared load.
@@ -75,9 +74,7 @@ func (in *instance) Run(ctx context.Context, sink load.Sink) error {
 	defer func() { _ = in.Close() }()
 	w := &in.workload
 	axis := program.NewAxis(w.ZeroUnixNanos)
-	if w.StartNanos > 0 {
-		_ = wait.For(ctx, time.Duration(w.StartNanos-axis.Now()))
-	}
+	axis.WaitUntil(ctx, w.StartNanos)
 	out := &program.Recorder{Workload: *w, Sink: sink, Clients: 1}
 	for range kernels {
 		out.Gauges = append(out.Gauges, math.NaN())

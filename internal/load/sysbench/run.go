@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -16,7 +14,6 @@ import (
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/program"
 	"github.com/braggdev/bragg/internal/textio"
-	"github.com/braggdev/bragg/internal/wait"
 )
 
 // Bounds.
@@ -106,13 +103,11 @@ func (in *instance) Run(ctx context.Context, sink load.Sink) error {
 	}
 	defer func() { _ = in.Close() }()
 	axis := program.NewAxis(in.workload.ZeroUnixNanos)
-	if in.workload.StartNanos > 0 {
-		_ = wait.For(ctx, time.Duration(in.workload.StartNanos-axis.Now()))
-	}
+	axis.WaitUntil(ctx, in.workload.StartNanos)
 	out := &program.Recorder{Workload: in.workload, Sink: sink, Rated: in.config.rate() > 0, Clients: in.config.threads}
 	r := &record{out: out, config: in.config}
 	if d := in.config.database; d != nil && !d.endpoint {
-		r.server = slices.Repeat(interval.GaugeValues{math.NaN()}, len(d.kind.gauges))
+		r.server = interval.UnknownGauges(len(d.kind.gauges))
 	}
 	var err error
 	if ctx.Err() == nil {
@@ -125,9 +120,7 @@ func (in *instance) Run(ctx context.Context, sink load.Sink) error {
 	}
 	r.begin(axis.Now()) // of a load that did not start
 	if out.Gauges == nil {
-		for range in.config.engine().Gauges {
-			out.Gauges = append(out.Gauges, math.NaN())
-		}
+		out.Gauges = interval.UnknownGauges(len(in.config.engine().Gauges))
 	}
 	out.Finish(max(axis.Now(), r.to))
 	if err != nil && ctx.Err() == nil {
@@ -158,18 +151,7 @@ func (in *instance) fill(ctx context.Context, axis program.Axis, out *program.Re
 	case in.room == nil:
 		return nil
 	}
-	done := make(chan error, 1)
-	go func() { done <- fill(ctx) }()
-	tick := time.NewTicker(tickEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case err := <-done:
-			return err
-		case <-tick.C:
-			out.Release(axis.Now())
-		}
-	}
+	return out.Beside(axis, func() error { return fill(ctx) })
 }
 
 // command is one of sysbench for this load or prefill.

@@ -84,22 +84,12 @@ func (c *config) rate() int {
 }
 
 // Simulation replaces sysbench on VMs that exist in memory only.
-type Simulation struct{ Generator }
+var Simulation = program.Simulation{Generator: Generator{}, Of: func(w *load.Workload) (program.Simulated, error) {
+	c, err := parse(w)
+	if err != nil {
+		return program.Simulated{}, err
+	}
+	return program.Simulated{Of: c.engine(), Clients: c.threads, Rate: float64(c.rate()), Latency: simulatedLatency, Bytes: uint64(c.block)}, nil
+}}
 
 const simulatedLatency = time.Millisecond
-
-// Plan is that of sysbench, without its gauges.
-func (s Simulation) Plan(w load.Workload) (load.Plan, error) {
-	p, err := s.Generator.Plan(w)
-	p.Engine.Gauges = nil
-	return p, err
-}
-
-// Prepare needs no program.
-func (Simulation) Prepare(_ context.Context, w load.Workload) (load.Instance, error) {
-	c, err := parse(&w)
-	if err != nil {
-		return nil, err
-	}
-	return &program.Simulated{Workload: w, Of: c.engine(), Clients: c.threads, Rate: float64(c.rate()), Latency: simulatedLatency, Bytes: uint64(c.block)}, nil
-}

@@ -143,9 +143,7 @@ func (in *onFiles) Run(ctx context.Context, sink load.Sink) error {
 	defer func() { _ = in.Close() }()
 	w := in.workload
 	axis := program.NewAxis(w.ZeroUnixNanos)
-	if w.StartNanos > 0 {
-		_ = wait.For(ctx, time.Duration(w.StartNanos-axis.Now()))
-	}
+	axis.WaitUntil(ctx, w.StartNanos)
 	in.out = program.Recorder{Workload: w, Sink: sink, Rated: in.config.files.paced() && !w.Prefill, Gauges: interval.GaugeValues{0}}
 	began := axis.Now()
 	in.out.Begin(began)

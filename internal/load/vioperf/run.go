@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"slices"
 	"sync"
@@ -16,7 +15,6 @@ import (
 	"github.com/braggdev/bragg/internal/load/memory"
 	"github.com/braggdev/bragg/internal/load/program"
 	"github.com/braggdev/bragg/internal/unit"
-	"github.com/braggdev/bragg/internal/wait"
 )
 
 // instance is one prepared load.
@@ -47,7 +45,7 @@ func (in *instance) prepare(ctx context.Context) error {
 		return err
 	}
 	in.cores = memory.Cores(cpus)
-	in.results = slices.Repeat(interval.GaugeValues{math.NaN()}, gaugeCount)
+	in.results = interval.UnknownGauges(gaugeCount)
 	if in.workload.Prefill {
 		return nil
 	}
@@ -142,9 +140,7 @@ func (in *instance) Run(ctx context.Context, sink load.Sink) error {
 	defer func() { _ = in.Close() }()
 	w := &in.workload
 	axis := program.NewAxis(w.ZeroUnixNanos)
-	if w.StartNanos > 0 {
-		_ = wait.For(ctx, time.Duration(w.StartNanos-axis.Now()))
-	}
+	axis.WaitUntil(ctx, w.StartNanos)
 	out := &program.Recorder{Workload: *w, Sink: sink, Clients: in.config.threads, Gauges: in.results}
 	began := axis.Now()
 	out.Begin(began)

@@ -99,21 +99,11 @@ func (Generator) Prepare(ctx context.Context, w load.Workload) (load.Instance, e
 }
 
 // Simulation replaces the tests on VMs that exist in memory only.
-type Simulation struct{ Generator }
-
-// Plan is that of the generator, without results.
-func (s Simulation) Plan(w load.Workload) (load.Plan, error) {
-	p, err := s.Generator.Plan(w)
-	p.Engine.Gauges = nil
-	return p, err
-}
-
-// Prepare needs no disk.
-func (Simulation) Prepare(_ context.Context, w load.Workload) (load.Instance, error) {
-	c, err := parse(&w)
+var Simulation = program.Simulation{Generator: Generator{}, Of: func(w *load.Workload) (program.Simulated, error) {
+	c, err := parse(w)
 	if err != nil {
-		return nil, err
+		return program.Simulated{}, err
 	}
 	w.Runtime = testCount * c.each(w.Runtime)
-	return &program.Simulated{Workload: w, Of: engine(), Clients: max(1, c.threads), Latency: simulatedLatency, Bytes: uint64(c.buffer)}, nil
-}
+	return program.Simulated{Of: engine(), Clients: max(1, c.threads), Latency: simulatedLatency, Bytes: uint64(c.buffer)}, nil
+}}

@@ -36,7 +36,7 @@ func TestContract(t *testing.T) {
 }
 
 func TestSimulation(t *testing.T) {
-	loadtest.RunAny(t, loadtest.Subject{Generator: Simulation{}, Endless: workload})
+	loadtest.RunAny(t, loadtest.Subject{Generator: Simulation, Endless: workload})
 }
 
 // Each test counts its own buffers, the table has the results, and the files are gone afterwards.

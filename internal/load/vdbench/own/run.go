@@ -16,7 +16,6 @@ import (
 	"github.com/braggdev/bragg/internal/load/program"
 	"github.com/braggdev/bragg/internal/load/vdbench/output"
 	"github.com/braggdev/bragg/internal/stat"
-	"github.com/braggdev/bragg/internal/wait"
 )
 
 // running is a load of the user's own vdbench.
@@ -108,9 +107,7 @@ func (in *running) Run(ctx context.Context, sink load.Sink) error {
 	defer func() { _ = in.Close() }()
 	w := in.workload
 	axis := program.NewAxis(w.ZeroUnixNanos)
-	if w.StartNanos > 0 {
-		_ = wait.For(ctx, time.Duration(w.StartNanos-axis.Now()))
-	}
+	axis.WaitUntil(ctx, w.StartNanos)
 	out := &program.Recorder{Workload: w, Sink: sink, Gauges: interval.GaugeValues{0}}
 	began := axis.Now()
 	out.Begin(began)
@@ -118,7 +115,7 @@ func (in *running) Run(ctx context.Context, sink load.Sink) error {
 	p, err := program.Command{Path: in.path, Args: []string{"-f", folder + "/run.parm", "-o", folder + "/output"}, Dir: folder, Alone: true, Stdout: in.said, Stderr: in.said}.Start()
 	if err != nil {
 		out.Finish(axis.Now())
-		return missing("start vdbench: %v", err)
+		return installation.Missing("start vdbench: %v", err)
 	}
 	limited, cancel := context.WithCancel(ctx)
 	defer cancel()
