@@ -208,22 +208,6 @@ func blocks(bytes int64) func(*made) {
 	}
 }
 
-// accessing makes two loads of sysbench's memory test, with blocks of 1 KiB and 1 MiB and these events in a minute.
-func accessing(small, large uint64) func(*made) {
-	return func(m *made) {
-		blocks(1 << 20)(m)
-		for i, operations := range []uint64{small, large} {
-			w := &m.in.Plan.Workloads[i]
-			w.Load.Engine = interval.Engine{Name: "sysbench", Loop: interval.LoopClosed, Operations: []string{"memory read"}}
-			w.Load.Jobs[0].Memory, w.Load.Jobs[0].Pattern = true, "memory read"
-			block := int64(1<<10) << (10 * i)
-			w.Load.Jobs[0].BlockMin, w.Load.Jobs[0].BlockMax = block, block
-			l := &m.in.Summary.Loads[len(m.in.Summary.Loads)-2+i]
-			l.Total.Operations, l.Total.Bytes, l.Engines = operations, operations*uint64(block), []interval.Engine{w.Load.Engine}
-		}
-	}
-}
-
 // onNode runs both VMs on one node with so much memory.
 func onNode(hypervisor string, memory int64) func(*made) {
 	return func(m *made) {
@@ -572,38 +556,6 @@ func TestContract(t *testing.T) {
 		}
 		if !strings.Contains(string(guide), "\n## "+r.Code+"\n") || !strings.Contains(string(guide), "(#"+r.Code+") | "+r.Summary+" |\n") {
 			t.Errorf("rule %q has no section in the guide, or is not in its list with its summary", r.Code)
-		}
-	}
-}
-
-// TestElidedMemory: memory accesses that a compiler removed cost the same for 1 KiB and 1 MiB, and are faster than a core. The numbers are
-// events per second of one thread that sysbench 1.0.20 reached; where accesses are removed, events of 1 MiB are those of 1 KiB.
-func TestElidedMemory(t *testing.T) {
-	const minute = 2 * 60 // of two VMs
-	for name, c := range map[string]struct {
-		rates [2]uint64
-		want  []string
-	}{
-		"write":        {[2]uint64{6_334_115, 18_372}, nil},
-		"read":         {[2]uint64{7_603_511, 52_098}, nil},
-		"removed read": {[2]uint64{7_603_511, 7_603_498}, []string{"more than a core executes", "with blocks of 1 KiB and 1 MiB"}},
-	} {
-		m := sound()
-		accessing(c.rates[0]*minute, c.rates[1]*minute)(m)
-		var claims []string
-		for _, f := range m.check() {
-			if f.Code == "elided-work" {
-				claims = append(claims, f.Claim)
-			}
-		}
-		text := strings.Join(claims, "\n")
-		for _, want := range c.want {
-			if !strings.Contains(text, want) {
-				t.Errorf("%s: %q, want %q", name, text, want)
-			}
-		}
-		if len(claims) != len(c.want) || strings.Contains(text, "IOPS") {
-			t.Errorf("%s: %q", name, text)
 		}
 	}
 }

@@ -100,6 +100,8 @@ type Plan struct {
 	// InStep: the VMs of the load wait for each other, and the first one has a server of it that all of them are clients of. Generators
 	// say so if Workload.Remote.VMs is more than one.
 	InStep bool `json:"in_step,omitempty"`
+	// InMemory: the data of the load is meant to be in memory. Its disks have at most a log of changes, and copies of the data.
+	InMemory bool `json:"in_memory,omitempty"`
 	// BytesWritten is the upper bound of bytes written: exact for size-bound jobs, -1 if only a rate or the device limits
 	// it.
 	BytesWritten int64 `json:"bytes_written"`

@@ -18,7 +18,8 @@ var TinyWorkingSet = rule.Rule{
 	Summary: "a workload uses so little data that a cache of the disk holds it",
 	Doc: "The rule takes the device of which a workload uses most, per VM. Below 32 MiB the data fits into caches of any processor, " +
 		"controller or disk (severity warning), below 256 MiB into those of most hard disks and RAID controllers (info). Reads are " +
-		"then served from memory, and writes are merged there. Rehearsals, which shrink data on purpose, are not checked.",
+		"then served from memory, and writes are merged there. Rehearsals, which shrink data on purpose, and servers that keep their data " +
+		"in memory on purpose (Redis) are not checked.",
 	Example:  `OLTP uses only 16 MiB per disk: a cache of the disk or the controller holds it.`,
 	Check:    checkTinyWorkingSet,
 	Flatters: true,
@@ -31,7 +32,7 @@ func checkTinyWorkingSet(in *rule.Input) []finding.Finding {
 		for _, bytes := range extent.PerDevice(l.Plan.Extents) {
 			most = max(most, bytes)
 		}
-		if most == 0 || most >= workingSetSmall || in.Manifest.Rehearsal != nil {
+		if most == 0 || most >= workingSetSmall || in.Manifest.Rehearsal != nil || l.Plan.InMemory {
 			continue
 		}
 		f := in.About(l.LoadSummary, finding.Info,

@@ -15,7 +15,7 @@ import (
 
 // plan describes a load or a prefill.
 func (c *config) plan(w *load.Workload) (load.Plan, error) {
-	p := load.Plan{Engine: c.engine(), BytesWritten: -1, Program: &load.ProgramPlan{Needs: needs}}
+	p := load.Plan{Engine: c.engine(), InMemory: true, BytesWritten: -1, Program: &load.ProgramPlan{Needs: needs}}
 	data := database.Data{Text: fmt.Sprintf("%d keys with values of %s", c.keys, unit.FormatBytes(int64(c.valueBytes))), Bytes: c.dataBytes(c.keys),
 		FullBytes: c.dataBytes(c.fullKeys)}
 	log := database.Log{Name: "snapshot and append-only file", Bytes: 2*c.dataBytes(c.keys) + rewriteLeast, Setting: "number of keys", Scaled: c.keys < c.fullKeys}
