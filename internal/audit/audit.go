@@ -45,6 +45,7 @@ func Rules() []rule.Rule {
 		clockJumped,
 		startSkew,
 		unequalStreams,
+		newOrderShare,
 		machine.Shared,
 		controllerPaused,
 		data.BufferedWrites,

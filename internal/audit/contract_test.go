@@ -1,6 +1,7 @@
 package audit_test
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -337,6 +338,11 @@ var contracts = map[string]contract{
 		severity: finding.Warning, claim: "differed by 117 %",
 		silent: spread(99),
 	},
+	"new-order-share": {
+		fires:    newOrders(306939, 616230), // NOPM of one published result with TPM of another
+		severity: finding.Warning, claim: "had 0.50 new orders",
+		silent: newOrders(264796, 616230),
+	},
 	"start-skew": {
 		fires: event(interval.Event{AtNanos: 10 * second, Kind: interval.EventStarts, Workload: "w", SpanNanos: second / 2}), severity: finding.Warning, claim: "500 ms",
 		silent: event(interval.Event{AtNanos: 10 * second, Kind: interval.EventStarts, Workload: "w", SpanNanos: second/2 - 1}),
@@ -564,5 +570,44 @@ func TestContract(t *testing.T) {
 func spread(percent float64) func(*made) {
 	return func(m *made) {
 		m.load().Gauges = []result.GaugeStats{{Gauge: interval.Gauge{Name: interval.GaugeStreamSpread, Unit: "%"}, Mean: result.Number(percent)}}
+	}
+}
+
+// newOrders is a load of TPROC-C with one result.
+func newOrders(nopm, tpm float64) func(*made) {
+	return newOrdersOf(interval.GaugeNewOrderShare, nopm/tpm, nopm/tpm)
+}
+
+// newOrdersOf is one whose VMs have shares from least to most.
+func newOrdersOf(meaning interval.GaugeMeaning, least, most float64) func(*made) {
+	return func(m *made) {
+		m.load().Gauges = []result.GaugeStats{{Gauge: interval.Gauge{Name: "share of new orders", Meaning: meaning}, Min: result.Number(least), Max: result.Number(most)}}
+	}
+}
+
+func TestNewOrderShare(t *testing.T) {
+	usual, oracle := interval.GaugeNewOrderShare, interval.GaugeNewOrderShareOracle
+	for _, c := range []struct {
+		meaning     interval.GaugeMeaning
+		least, most float64
+		want        string // in the finding; "" for none
+	}{
+		{usual, 264796. / 616230, 264796. / 616230, ""}, {usual, 306939. / 713241, 128176. / 298394, ""}, {usual, 4673. / 11132, 6376. / 14701, ""},
+		{usual, 0.40, 0.47, ""}, {usual, 0.21, 0.43, "had 0.21"}, {usual, 0.43, 1, "had 1.00"}, {usual, 0.399, 0.43, "expected are 0.40 to 0.47"},
+		{usual, 0.43, 0.471, "had 0.47"}, {usual, 1. / 3, 1. / 3, "had 0.33"}, {usual, math.NaN(), math.NaN(), ""},
+		{oracle, 1. / 3, 1. / 3, ""}, {oracle, 0.31, 0.36, ""}, {oracle, 0.309, 1. / 3, "expected are 0.31 to 0.36"}, {oracle, 1. / 3, 0.43, "had 0.43"},
+		{"", 0.1, 0.9, ""},
+	} {
+		m := sound()
+		newOrdersOf(c.meaning, c.least, c.most)(m)
+		claims := ""
+		for _, f := range m.check() {
+			if f.Code == "new-order-share" {
+				claims += f.Claim
+			}
+		}
+		if (claims == "") != (c.want == "") || !strings.Contains(claims, c.want) {
+			t.Errorf("%+v: %q", c, claims)
+		}
 	}
 }

@@ -55,6 +55,9 @@ type GaugeMeaning string
 const (
 	GaugeCheckpoints      GaugeMeaning = "database-checkpoints"       // checkpoints that the server of a database began since the load started
 	GaugeCheckpointWrites GaugeMeaning = "database-checkpoint-writes" // what its checkpoints write, more than 0 while one writes
+	// New orders in all transactions of a result of TPROC-C, from 0 to 1, known at the end only. Oracle counts transactions in another way.
+	GaugeNewOrderShare       GaugeMeaning = "new-order-share"
+	GaugeNewOrderShareOracle GaugeMeaning = "new-order-share-oracle"
 )
 
 // GaugeMeant returns the number of the gauge with a meaning, -1 without one.

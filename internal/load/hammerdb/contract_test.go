@@ -3,6 +3,7 @@ package hammerdb_test
 import (
 	"errors"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/hammerdb"
 	"github.com/braggdev/bragg/internal/load/loadtest"
@@ -75,6 +77,41 @@ func TestContract(t *testing.T) {
 	w := prefilled(t, played(t))
 	loadtest.RunAny(t, subject(w))
 	checkOrphans(t, w)
+}
+
+// A load that ends by itself has the share of new orders at its end, for the audit. One that is stopped does not declare it.
+func TestShareOfResult(t *testing.T) {
+	w := prefilled(t, played(t))
+	w.Options["all_warehouses"] = "true" // with which the played program ends by itself
+	w.Runtime, w.IntervalLength = time.Minute, 200*time.Millisecond
+	p, err := hammerdb.Generator{}.Plan(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log loadtest.Log
+	if err := loadtest.Drive(t.Context(), hammerdb.Generator{}, w, &log); err != nil {
+		t.Fatal(err)
+	}
+	checkShare(t, p, log.Intervals(), 0.4, 0.4)
+	w.Runtime = 59 * time.Second
+	if p, err = (hammerdb.Generator{}).Plan(w); err != nil || p.Engine.GaugeMeant(interval.GaugeNewOrderShare) >= 0 {
+		t.Errorf("a load that is stopped declares the share: %+v, %v", p.Engine, err)
+	}
+}
+
+// checkShare looks for a share of new orders in the last interval, and only there.
+func checkShare(t *testing.T, p load.Plan, all []interval.Interval, least, most float64) {
+	t.Helper()
+	n := p.Engine.GaugeMeant(interval.GaugeNewOrderShare)
+	if n < 0 || len(all) < 2 {
+		t.Fatalf("gauge %d of %+v, %d intervals", n, p.Engine.Gauges, len(all))
+	}
+	for i, iv := range all {
+		share := iv.Gauges[n]
+		if last := i == len(all)-1; last && !(share >= least && share <= most) || !last && !math.IsNaN(share) {
+			t.Errorf("interval %d of %d has a share of %v", i, len(all), share)
+		}
+	}
 }
 
 // subject is a load whose operations have no latencies, not even at the end.

@@ -3,7 +3,7 @@ package hammerdb
 import (
 	"context"
 	"fmt"
-	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -83,12 +83,20 @@ func (c *counter) follow(ctx context.Context, period time.Duration, to chan<- re
 	}
 }
 
+// Places of gauges in ownGauges.
+const (
+	gaugeRate = iota
+	gaugeShare
+)
+
 // counts turns readings into operations.
 type counts struct {
 	out   *program.Recorder
 	last  reading
 	first int64 // reading before the first order, 0 until there is one
-	rate  float64
+	// own are the gauges of HammerDB, as ownGauges has them: transactions per minute, and the share of new orders in those of its result.
+	// They are NaN before they are known.
+	own interval.GaugeValues
 }
 
 // add counts what was completed since the reading before. Orders between two readings are spread evenly over the intervals between them.
@@ -103,7 +111,7 @@ func (c *counts) add(r reading) {
 		c.first = before.at
 	}
 	if r.transactions >= before.transactions {
-		c.rate = float64(r.transactions-before.transactions) / time.Duration(r.at-before.at).Minutes()
+		c.own[gaugeRate] = float64(r.transactions-before.transactions) / time.Duration(r.at-before.at).Minutes()
 	}
 	period := int64(c.out.Period())
 	for at, counted := before.at, uint64(0); ; {
@@ -121,9 +129,9 @@ func (c *counts) add(r reading) {
 
 // gauges has the series of an interval: its own and those of the server.
 func (c *counts) gauges(server interval.GaugeValues) interval.GaugeValues {
-	return append(interval.GaugeValues{c.rate}, server...)
+	return slices.Concat(c.own, server)
 }
 
-func newCounts(out *program.Recorder, first reading) *counts {
-	return &counts{out: out, last: first, rate: math.NaN()}
+func newCounts(out *program.Recorder, first reading, own int) *counts {
+	return &counts{out: out, last: first, own: interval.UnknownGauges(own)}
 }

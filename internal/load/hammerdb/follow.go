@@ -31,7 +31,7 @@ func (f *follower) over() bool {
 	if start == 0 {
 		start = f.began + int64(startMax) + int64(userDelay)*int64(c.test.Users)
 	}
-	if !c.cut(runtime) {
+	if !c.cut {
 		return f.axis.Now() > start+int64(c.takes()+resultMax) // it should have ended by itself
 	}
 	return f.axis.Now() >= start+int64(runtime)
@@ -74,7 +74,7 @@ func (f *follower) follow(ctx context.Context, readings <-chan reading) (err err
 			now := f.axis.Now()
 			f.out.Release(min(now, max(f.counts.last.at, now-int64(holdMax))))
 			if f.over() && !f.stopped && err == nil {
-				if f.stopped = true; !f.config.cut(f.workload.Runtime) {
+				if f.stopped = true; !f.config.cut {
 					err = errors.New("HammerDB did not end by itself after its test")
 				}
 				stop.Begin()
@@ -96,10 +96,6 @@ func (f *follower) look() {
 	f.out.Gauge(f.counts.gauges(f.server), f.counts.last.at-1)
 }
 
-// The share of new orders in all transactions, as measured on PostgreSQL and MySQL. A share outside means that others use the database, or
-// that transactions fail.
-const shareLeast, shareMost = 0.40, 0.47
-
 // conclude holds the result of HammerDB against the orders that were counted, and keeps both.
 func (in *instance) conclude(orders uint64) error {
 	r, failed := in.call.result()
@@ -108,9 +104,6 @@ func (in *instance) conclude(orders uint64) error {
 	}
 	say := func(format string, args ...any) { fmt.Fprintf(in.said, format+"\n", args...) }
 	say("result: %d NOPM and %d TPM, as HammerDB counts; %d new orders were counted in the whole load", r.NOPM, r.TPM, orders)
-	if share := r.NewOrderShare(); share < shareLeast || share > shareMost {
-		say("note: %.3f of all transactions are new orders, expected are %.2f to %.2f: other clients use the server, or transactions fail", share, shareLeast, shareMost)
-	}
 	if failed > 0 {
 		say("note: %d transactions failed, which HammerDB counts as others", failed)
 	}

@@ -59,14 +59,21 @@ func (Generator) Prepare(ctx context.Context, w load.Workload) (load.Instance, e
 // opNewOrder is the only operation: HammerDB's own measure.
 const opNewOrder = "new-order"
 
-var ownGauges = []interval.Gauge{{Name: "transactions", Unit: "1/min"}}
+// ownGauges are those of HammerDB. A load that is ended by a signal has no result, and so no share.
+func (c *config) ownGauges() []interval.Gauge {
+	list := []interval.Gauge{{Name: "transactions", Unit: "1/min"}}
+	if !c.cut {
+		list = append(list, interval.Gauge{Name: "share of new orders", Meaning: interval.GaugeNewOrderShare})
+	}
+	return list
+}
 
 // engine describes the load before the versions on the VM are known.
 func (c *config) engine() interval.Engine {
-	e := interval.Engine{Name: Name, Loop: interval.LoopClosed, Operations: []string{opNewOrder}, Gauges: ownGauges,
+	e := interval.Engine{Name: Name, Loop: interval.LoopClosed, Operations: []string{opNewOrder}, Gauges: c.ownGauges(),
 		Notes: []interval.EngineNote{{Code: interval.NoteResolution, Text: "new orders are counted in the database once per interval, and have no latencies"}}}
 	if c.server.Endpoint == "" {
-		e.Gauges = append(ownGauges[:1:1], postgres.Gauges...)
+		e.Gauges = append(e.Gauges, postgres.Gauges...)
 	}
 	return e
 }

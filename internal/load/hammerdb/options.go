@@ -15,6 +15,7 @@ type config struct {
 	test      Test // its minutes are those without a runtime
 	fullCount int  // warehouses without the scale of a rehearsal
 	server    postgres.Config
+	cut       bool // the load is ended by a signal, before HammerDB has a result
 }
 
 // Bounds and defaults.
@@ -98,8 +99,7 @@ func (c *config) readWarehouses(o *load.Options, w *load.Workload) {
 	c.test.Warehouses = n
 }
 
-// fitRuntime fits the test into the runtime: whole minutes, at least one of them measured. A shorter load is ended by a signal, before
-// HammerDB has a result.
+// fitRuntime fits the test into the runtime: whole minutes, at least one of them measured. A shorter load is cut.
 func (c *config) fitRuntime(runtime time.Duration) {
 	if runtime <= 0 {
 		return
@@ -108,10 +108,8 @@ func (c *config) fitRuntime(runtime time.Duration) {
 	whole := int(runtime / time.Minute)
 	t.RampupMinutes = max(0, min(t.RampupMinutes, whole-1))
 	t.Minutes = max(1, whole-t.RampupMinutes)
+	c.cut = whole == 0
 }
-
-// cut reports whether the load ends before HammerDB has a result.
-func (c *config) cut(runtime time.Duration) bool { return runtime > 0 && runtime < time.Minute }
 
 // takes is how long a test lasts that is not cut.
 func (c *config) takes() time.Duration {

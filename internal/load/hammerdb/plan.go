@@ -39,7 +39,7 @@ func (c *config) plan(w *load.Workload) (load.Plan, error) {
 	p.Jobs = []load.JobPlan{{Name: opNewOrder, Pattern: "transactions", QueueDepth: c.test.Users, DepthAsked: c.test.Users, Clones: 1, Reads: true, Writes: true, Flushes: true}}
 	p.TakesLeast, p.TakesMost, p.Timed = c.takes(), c.takes(), true
 	switch takes := c.takes(); {
-	case c.cut(w.Runtime):
+	case c.cut:
 		note("HammerDB measures whole minutes, and the load is shorter: it is ended without a result of HammerDB's own")
 	case w.Runtime > takes:
 		note("HammerDB measures whole minutes: the load ends after %v", takes)

@@ -94,6 +94,11 @@ func TestGenerator(t *testing.T) {
 	if m == nil || calls == nil || calls[1] != m[2] {
 		t.Fatalf("result %q, calls %q", m, calls)
 	}
+	p, err := hammerdb.Generator{}.Plan(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkShare(t, p, log.Intervals(), 0.40, 0.47)
 	var most, sum uint64
 	for _, iv := range log.Intervals() {
 		sum += iv.Directions[0].Operations
