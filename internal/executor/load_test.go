@@ -312,6 +312,15 @@ func TestPlanShowsTheDepthOfThePrefill(t *testing.T) {
 			if got := l.Loads[0].Options[verb.OptionPrefillDepth]; got != c.want {
 				t.Errorf("%s on %d VMs per node: run with a depth of %s, want %s", c.step, c.perNode, got, c.want)
 			}
+			ranks := map[int]bool{}
+			for _, w := range l.Loads {
+				if ranks[w.Remote.Rank] = true; w.Remote.VMs != c.nodes*c.perNode {
+					t.Errorf("%s: one of %d VMs runs a prefill of %d", w.VM, c.nodes*c.perNode, w.Remote.VMs)
+				}
+			}
+			if len(ranks) != c.nodes*c.perNode {
+				t.Errorf("ranks %v", ranks)
+			}
 		})
 	}
 }

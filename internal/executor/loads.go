@@ -104,6 +104,9 @@ func (l *loads) gather(ctx context.Context, run *loadRun, servers *plan.Servers)
 	if run.members = of(run.group); len(run.members) == 0 {
 		return fmt.Errorf("start workload %q: group %q has no VM", run.spec.Workload, run.group)
 	}
+	for i, m := range run.members {
+		m.remote.VMs, m.remote.Rank = len(run.members), i
+	}
 	if servers != nil && !run.spec.Prefill {
 		run.servers = of(servers.Group)
 	}

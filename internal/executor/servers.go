@@ -63,7 +63,7 @@ func (l *loads) serve(ctx context.Context, run *loadRun, w plan.Workload) {
 	}
 }
 
-// count gives the VMs of a load that go in step their places and a secret.
+// count gives the VMs of a load that go in step their places, as servers too, and a secret.
 func (run *loadRun) count(w plan.Workload) {
 	if !w.Servers.First {
 		return

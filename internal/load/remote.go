@@ -8,9 +8,9 @@ type Remote struct {
 	// Address is where the peers reach this VM.
 	Address string `json:"address,omitempty"`
 	Peers   []Peer `json:"peers,omitempty"`
-	// Of a load whose VMs go in step (Plan.InStep): the number of these, the place of this one, and a secret that they share.
-	VMs    int    `json:"vms,omitempty"`
-	Rank   int    `json:"rank,omitempty"` // from 0
+	VMs     int    `json:"vms,omitempty"`  // of the load
+	Rank    int    `json:"rank,omitempty"` // of this one among them, from 0
+	// Secret is shared by the VMs of a load that go in step (Plan.InStep).
 	Secret []byte `json:"secret,omitempty"`
 }
 

@@ -106,6 +106,7 @@ func Compile(sc *scenario.Scenario, inventory target.Inventory, capabilities []t
 	r.rehearseVMs()
 	w.planWorkloads()
 	c.checkSteps()
+	c.checkStarts()
 	if options.Rehearse > 0 && !c.problems.HasErrors() {
 		c.findLasting()
 		r.rehearseSizes()

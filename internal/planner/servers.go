@@ -8,6 +8,7 @@ import (
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/verb"
 )
 
 // servers are those of a workload between two groups, nil for any other.
@@ -74,6 +75,34 @@ func (c *binder) checkSteps() {
 				Hint:    fmt.Sprintf("the provider %q does not offer %q; use one VM", c.inventory.Provider, target.CapAddresses)})
 		}
 	}
+}
+
+// checkStarts reports steps that do not start all VMs of a load at once although these go in step.
+func (c *binder) checkStarts() {
+	var ignored diag.List
+	v := c.newView(&ignored)
+	c.walk(v, 1, func(i int, step verb.Step, _ bool) {
+		l := v.Effect(step).Load
+		if l == nil || l.Prefill || c.plan.workloads[l.Workload] == nil {
+			return
+		}
+		s := c.plan.workloads[l.Workload].servers()
+		group, _ := c.plan.Group(c.plan.workloads[l.Workload].scenario.Group)
+		if s == nil || !s.First || group.Count < 2 {
+			return
+		}
+		problems := &verb.Problems{List: &c.problems, Scenario: c.sc, Call: c.steps[i].Call}
+		refuse := func(arg string) {
+			problems.Hint(arg, "vms-in-step", fmt.Sprintf("remove %s, or use one VM", arg),
+				fmt.Sprintf("%s does not go with %q, whose %d VMs go in step: none of them works before all have started", arg, l.Workload, group.Count))
+		}
+		if l.MaxConcurrent > 0 && l.MaxConcurrent < group.Count {
+			refuse("max_concurrent")
+		}
+		if l.Staggered(group.Count, 1).Gap > 0 {
+			refuse("stagger_secs")
+		}
+	})
 }
 
 // checkPairs reports loads with too few or too many VMs at the other end, once the groups are placed.

@@ -28,19 +28,26 @@ func TestWrittenBefore(t *testing.T) {
 		name     string
 		prefills []result.LoadSummary
 		want     string
+
+		elsewhere bool // than on disks
 	}{
-		{"none", nil, "no prefill of this data in this run"},
-		{"own", []result.LoadSummary{prefill("W", "G", 2*all)}, "written by a prefill before"},
-		{"on one of two VMs only", []result.LoadSummary{prefill("W", "G", all)}, "the prefill before it is incomplete"},
-		{"with errors", []result.LoadSummary{failed}, "the prefill before it is incomplete"},
-		{"of another workload on the same disk", []result.LoadSummary{prefill("same", "G", 2*all)}, "written by a prefill before (that of same)"},
-		{"of half of the disk", []result.LoadSummary{prefill("half", "G", all)}, "512 MiB of 1 GiB written by a prefill before (that of half)"},
-		{"of another disk", []result.LoadSummary{prefill("other", "G", 2*all)}, "no prefill of this data in this run"},
-		{"of another group", []result.LoadSummary{prefill("same", "H", 2*all)}, "no prefill of this data in this run"},
+		{"in a folder", []result.LoadSummary{prefill("W", "G", 2*all)}, "written by a prefill before", true},
+		{"in a folder, without one", nil, "no prefill of this data in this run", true},
+		{"none", nil, "no prefill of this data in this run", false},
+		{"own", []result.LoadSummary{prefill("W", "G", 2*all)}, "written by a prefill before", false},
+		{"on one of two VMs only", []result.LoadSummary{prefill("W", "G", all)}, "the prefill before it is incomplete", false},
+		{"with errors", []result.LoadSummary{failed}, "the prefill before it is incomplete", false},
+		{"of another workload on the same disk", []result.LoadSummary{prefill("same", "G", 2*all)}, "written by a prefill before (that of same)", false},
+		{"of half of the disk", []result.LoadSummary{prefill("half", "G", all)}, "512 MiB of 1 GiB written by a prefill before (that of half)", false},
+		{"of another disk", []result.LoadSummary{prefill("other", "G", 2*all)}, "no prefill of this data in this run", false},
+		{"of another group", []result.LoadSummary{prefill("same", "H", 2*all)}, "no prefill of this data in this run", false},
 	} {
 		p := plan.Plan{Workloads: []plan.Workload{{Name: "W", Group: "G", Load: on("/dev/sdb", all), Prefill: on("/dev/sdb", all)},
 			{Name: "same", Group: "G", Prefill: on("/dev/sdb", all)}, {Name: "half", Group: "G", Prefill: on("/dev/sdb", all/2)},
 			{Name: "other", Group: "G", Prefill: on("/dev/sdc", all)}}}
+		if tt.elsewhere {
+			p.Workloads[0].Load, p.Workloads[0].Prefill = &load.Plan{}, &load.Plan{}
+		}
 		raw, err := json.Marshal(p)
 		if err != nil {
 			t.Fatal(err)

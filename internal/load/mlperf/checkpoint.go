@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/braggdev/bragg/internal/interval"
@@ -20,12 +21,25 @@ func (s *checkpointing) rankBytes() int64 {
 	return max(1, int64(float64(s.model.bytes())/float64(s.model.ranks)*s.fraction))
 }
 
+// bytes is the size of what the ranks of all VMs write of one checkpoint.
 func (s *checkpointing) bytes() int64 { return s.rankBytes() * int64(s.ranks) }
+
+// share is the ranks of one VM, of which the first has the number from.
+type share struct{ from, count int }
+
+// of spreads ranks over VMs, so that their numbers of ranks differ by one at most.
+func (s *checkpointing) of(vm int) share {
+	from := vm * s.ranks / s.vms
+	return share{from: from, count: (vm+1)*s.ranks/s.vms - from}
+}
+
+// most is the most ranks that a VM has.
+func (s *checkpointing) most() int { return (s.ranks + s.vms - 1) / s.vms }
 
 func (c *config) planCheckpoints(w *load.Workload) (load.Plan, error) {
 	s := &c.saving
-	all := s.bytes() * int64(s.count)
-	p := load.Plan{Engine: c.engine(&w.Remote), BlockBytesMax: chunkBytes, BytesWritten: all, Extents: c.extents(all), Notes: []string{
+	all := s.rankBytes() * int64(s.most()*s.count)
+	p := load.Plan{Engine: c.engine(&w.Remote), InStep: inStep(&w.Remote), BlockBytesMax: chunkBytes, BytesWritten: all, Extents: c.extents(all), Notes: []string{
 		fmt.Sprintf("%d checkpoints of %s in %s", s.count, unit.FormatBytes(s.bytes()), c.place)}}
 	if err := c.fits(w, p.Extents); err != nil {
 		return p, err
@@ -36,7 +50,10 @@ func (c *config) planCheckpoints(w *load.Workload) (load.Plan, error) {
 	}
 	p.Notes = append(p.Notes, fmt.Sprintf("%s: %d ranks write %s each, with fsync; then they are dropped from memory and read back",
 		s.model.name, s.ranks, unit.FormatBytes(s.rankBytes())))
-	p.Jobs = []load.JobPlan{{Name: s.model.name, Pattern: "files", BlockSizes: unit.FormatBytes(chunkBytes), QueueDepth: s.ranks, DepthAsked: s.ranks, Clones: 1,
+	if p.InStep {
+		p.Notes = append(p.Notes, fmt.Sprintf("the ranks are spread over %d VMs, at most %d on each; every checkpoint begins and ends on all VMs together", s.vms, s.most()))
+	}
+	p.Jobs = []load.JobPlan{{Name: s.model.name, Pattern: "files", BlockSizes: unit.FormatBytes(chunkBytes), QueueDepth: s.most(), DepthAsked: s.most(), Clones: 1,
 		SizeBytes: all, Reads: true, Writes: true, Flushes: true, BlockMin: 1, BlockMax: chunkBytes}}
 	p.Notes = append(p.Notes, s.scaled()...)
 	return p, nil
@@ -60,6 +77,9 @@ type saver struct {
 	key  uint64
 	out  *record
 	axis program.Axis
+	mine share
+	// others are the VMs of the load.
+	others *together
 }
 
 func (s *saver) path(checkpoint, rank int) string {
@@ -74,43 +94,69 @@ func (s *saver) run(ctx context.Context) (err error) {
 		}
 	}()
 	values := interval.UnknownGauges(len(checkpointGauges))
+	if s.others != nil {
+		values = interval.UnknownGauges(len(checkpointGauges) + len(checkpointTogetherGauges))
+	}
 	for _, note := range s.scaled() {
 		s.out.say("%s\n", note)
 	}
 	for direction, name := range checkpointOperations {
 		sum := 0.0
 		for n := range s.count {
-			rate, err := s.all(ctx, direction, n)
+			t, err := s.all(ctx, direction, n)
 			if err != nil || ctx.Err() != nil {
 				return err
 			}
-			sum += rate
-			values[direction], values[2] = rate/1e6, float64(n+1)
+			own, whole := rate(s.rankBytes()*int64(s.mine.count), t.slowest), rate(s.bytes(), t.all)
+			sum += whole
+			values[direction], values[2] = own/1e6, float64(n+1)
+			if s.others != nil {
+				values[3+direction], values[5] = whole/1e6, float64(t.ended-t.slowest)/1e6
+			}
 			s.out.set(values)
-			s.out.say("%s %d: %s, %.4g MB/s\n", name, n+1, unit.FormatBytes(s.bytes()), rate/1e6)
+			s.out.say("%s %d%s: %s, %.4g MB/s\n", name, n+1, s.vmsInWords(), unit.FormatBytes(s.bytes()), whole/1e6)
 		}
-		s.out.say("%s: mean %.4g MB/s of %d\n", name, sum/float64(s.count)/1e6, s.count)
+		s.out.say("%s%s: mean %.4g MB/s of %d\n", name, s.vmsInWords(), sum/float64(s.count)/1e6, s.count)
 	}
 	return nil
 }
 
-// all moves one checkpoint by all ranks at the same time. Its bandwidth is that of the slowest rank, times their number.
-func (s *saver) all(ctx context.Context, direction, checkpoint int) (rate float64, err error) {
-	if err := os.MkdirAll(filepath.Dir(s.path(checkpoint, 0)), 0o700); err != nil {
-		return 0, err
+// rate is in bytes per second.
+func rate(bytes, nanos int64) float64 { return float64(bytes) / float64(max(1, nanos)) * 1e9 }
+
+func (s *saver) vmsInWords() string {
+	if s.others == nil {
+		return ""
 	}
-	errs, took := make([]error, s.ranks), make([]int64, s.ranks)
+	return fmt.Sprintf(" of %d VMs", s.vms)
+}
+
+// took is what one checkpoint took, in nanoseconds from its start: the slowest rank of this VM, the slowest of all VMs, and the end of the
+// barrier here.
+type took struct{ slowest, all, ended int64 }
+
+// all moves one checkpoint by all ranks at the same time, which begin on all VMs together. Its bandwidth is that of the slowest rank, times
+// their number.
+func (s *saver) all(ctx context.Context, direction, checkpoint int) (t took, err error) {
+	if err := os.MkdirAll(filepath.Dir(s.path(checkpoint, 0)), 0o700); err != nil {
+		return t, err
+	}
+	if _, err := s.others.slowest(ctx, 0); err != nil {
+		return t, err
+	}
+	errs, ends := make([]error, s.mine.count), make([]int64, s.mine.count)
 	var all sync.WaitGroup
 	began := s.axis.Now()
-	for rank := range s.ranks {
+	for i := range s.mine.count {
+		rank := s.mine.from + i
 		all.Go(func() {
 			if direction == opWrite {
-				errs[rank] = writeFile(ctx, s.path(checkpoint, rank), s.rankBytes(), load.Key(s.key, uint64(checkpoint*s.ranks+rank)), make([]byte, chunkBytes))
+				errs[i] = writeFile(ctx, s.path(checkpoint, rank), s.rankBytes(), load.Key(s.key, uint64(checkpoint*s.ranks+rank)), make([]byte, chunkBytes))
 			} else {
-				errs[rank] = readFile(ctx, s.path(checkpoint, rank), s.rankBytes())
+				errs[i] = readFile(ctx, s.path(checkpoint, rank), s.rankBytes())
 			}
-			if now := s.axis.Now(); errs[rank] == nil {
-				took[rank] = now - began
+			if now := s.axis.Now(); errs[i] == nil {
+				ends[i] = now - began
 				s.out.add(program.Operation{Kind: direction, End: now, Latency: now - began, Bytes: uint64(s.rankBytes())})
 			}
 		})
@@ -118,15 +164,14 @@ func (s *saver) all(ctx context.Context, direction, checkpoint int) (rate float6
 	all.Wait()
 	if err := errors.Join(errs...); err != nil {
 		if ctx.Err() != nil {
-			return 0, nil
+			return t, nil
 		}
-		return 0, err
+		return t, err
 	}
-	slowest := int64(1)
-	for _, t := range took {
-		slowest = max(slowest, t)
-	}
-	return float64(s.bytes()) / float64(slowest) * 1e9, nil
+	t.slowest = slices.Max(ends)
+	t.all, err = s.others.slowest(ctx, t.slowest)
+	t.ended = s.axis.Now() - began
+	return t, err
 }
 
 func readFile(ctx context.Context, path string, size int64) error {

@@ -7,6 +7,8 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 
 	"github.com/braggdev/bragg/internal/durable"
 	"github.com/braggdev/bragg/internal/load"
@@ -18,8 +20,11 @@ import (
 //
 //	<room>/train/00000/000017.npz   1000 files per folder
 //	<room>/dataset                  what the files were made of, written last
+//	<room>/part-0001/dataset        the same of a shared data set: of those that one VM wrote
 type dataset struct {
 	dir           string
+	vms, rank     int // VMs that wrote the files, and the place of this one; 1 and 0 unless the data set is shared
+	shared        bool
 	key           uint64
 	files         int
 	samplesInFile int
@@ -40,13 +45,17 @@ const (
 )
 
 func (t *training) dataset(dir string, w *load.Workload) *dataset {
-	key := w.Seed
-	for _, part := range []int{w.Ordinal, 0} {
-		key = load.Key(key, uint64(part))
+	d := &dataset{dir: dir, files: t.files, samplesInFile: t.model.samplesInFile, mean: t.model.recordBytes, stdev: t.model.recordStdev, vms: t.vms, shared: t.shared}
+	key := load.Key(load.Key(w.Seed, uint64(w.Ordinal)), 0)
+	if t.shared {
+		key, d.rank = load.KeyOf(w.Seed, "shared"), w.Remote.Rank
 	}
-	return &dataset{dir: dir, key: load.KeyOf(key, t.model.name), files: t.files, samplesInFile: t.model.samplesInFile,
-		mean: t.model.recordBytes, stdev: t.model.recordStdev}
+	d.key = load.KeyOf(key, t.model.name)
+	return d
 }
+
+// part is the folder of what one VM wrote.
+func part(dir string, rank int) string { return filepath.Join(dir, fmt.Sprintf("part-%04d", rank+1)) }
 
 func (d *dataset) path(file int) string {
 	return filepath.Join(d.dir, "train", fmt.Sprintf("%05d", file/filesInFolder), fmt.Sprintf("%06d.bin", file))
@@ -72,33 +81,59 @@ func (d *dataset) fileBytes(file int) int64 { return d.sampleBytes(file) * int64
 
 // mark says what the files were made of.
 func (d *dataset) mark() string {
-	return fmt.Sprintf("1 key=%016x files=%d samples=%d mean=%g stdev=%g\n", d.key, d.files, d.samplesInFile, d.mean, d.stdev)
+	text := fmt.Sprintf("1 key=%016x files=%d samples=%d mean=%g stdev=%g", d.key, d.files, d.samplesInFile, d.mean, d.stdev)
+	if d.shared {
+		text += fmt.Sprintf(" vms=%d", d.vms)
+	}
+	return text + "\n"
 }
 
-func (d *dataset) complete() bool {
-	text, err := os.ReadFile(filepath.Join(d.dir, markName))
+// markPath is where the VM of a rank notes that its files are complete.
+func (d *dataset) markPath(rank int) string {
+	if d.shared {
+		return filepath.Join(part(d.dir, rank), markName)
+	}
+	return filepath.Join(d.dir, markName)
+}
+
+// wrote reports whether the files of the VM of a rank are complete.
+func (d *dataset) wrote(rank int) bool {
+	text, err := os.ReadFile(d.markPath(rank))
 	return err == nil && string(text) == d.mark()
 }
 
-// generate writes all files that a complete data set has, and reports each one.
+// missing lists the ranks of VMs whose files are not complete.
+func (d *dataset) missing() (ranks []int) {
+	for rank := range d.vms {
+		if !d.wrote(rank) {
+			ranks = append(ranks, rank)
+		}
+	}
+	return ranks
+}
+
+// generate writes all files that a complete data set has, or of a shared one every file whose turn is this VM's, as the ranks of DLIO do. It
+// reports each one.
 func (d *dataset) generate(ctx context.Context, wrote func(file int, bytes int64)) error {
-	if d.complete() {
+	if d.wrote(d.rank) {
 		return nil
 	}
-	if err := os.RemoveAll(filepath.Join(d.dir, markName)); err != nil {
+	if err := os.RemoveAll(d.markPath(d.rank)); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(filepath.Join(d.dir, "train")); err != nil {
+	if err := d.empty(); err != nil {
 		return err
 	}
 	buffer := make([]byte, chunkBytes)
-	for file := range d.files {
+	folder := ""
+	for file := d.rank; file < d.files; file += d.vms {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		path := d.path(file)
-		if file%filesInFolder == 0 {
-			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		if next := filepath.Dir(path); next != folder {
+			folder = next
+			if err := os.MkdirAll(folder, 0o700); err != nil {
 				return err
 			}
 		}
@@ -109,7 +144,28 @@ func (d *dataset) generate(ctx context.Context, wrote func(file int, bytes int64
 		}
 		wrote(file, size)
 	}
-	return durable.WriteFile(filepath.Join(d.dir, markName), []byte(d.mark()), 0o600)
+	return durable.WriteFile(d.markPath(d.rank), []byte(d.mark()), 0o600)
+}
+
+// empty removes the files of an earlier data set: all, or of a shared one those whose turn is this VM's.
+func (d *dataset) empty() error {
+	if !d.shared {
+		return os.RemoveAll(filepath.Join(d.dir, "train"))
+	}
+	old, err := filepath.Glob(filepath.Join(d.dir, "train", "*", "*.bin"))
+	if err != nil {
+		return err
+	}
+	for _, path := range old {
+		number, err := strconv.Atoi(strings.TrimSuffix(filepath.Base(path), ".bin"))
+		if err != nil || number%d.vms != d.rank {
+			continue
+		}
+		if err := os.Remove(path); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // writeFile writes random bytes, waits until they are on the medium and drops them from memory.

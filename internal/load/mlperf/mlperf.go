@@ -66,7 +66,11 @@ func (c *config) engine(remote *load.Remote) interval.Engine {
 	e := interval.Engine{Name: Name, Loop: interval.LoopClosed, Operations: trainingOperations, Gauges: trainingGauges}
 	if c.saves() {
 		e.Operations, e.Gauges = checkpointOperations, checkpointGauges
-	} else if inStep(remote) {
+	}
+	switch {
+	case inStep(remote) && c.saves():
+		e.Gauges = slices.Concat(checkpointGauges, checkpointTogetherGauges)
+	case inStep(remote):
 		e.Gauges = slices.Concat(trainingGauges, togetherGauges)
 	}
 	return e

@@ -42,13 +42,17 @@ type training struct {
 	epochs       int
 	prefetch     int
 	transfer     int64
-	changed      []string // options that the closed division does not permit to change
+	// vms is the number of VMs that share the data set, 1 if each has its own.
+	vms     int
+	shared  bool     // the data set: each accelerator of all VMs reads its samples by its rank among all of them
+	changed []string // options that the closed division does not permit to change
 }
 
 // checkpointing writes and reads checkpoints.
 type checkpointing struct {
 	model    language
-	ranks    int
+	ranks    int // of all VMs
+	vms      int
 	count    int
 	fraction float64
 }
@@ -69,7 +73,7 @@ const (
 )
 
 var optionNames = []string{"accelerator", "accelerators", "accelerators_max", "batch_size", "checkpoint", "checkpoints", "computation_time", "data",
-	"disk", "epochs", "files", "folder", "fraction", "host_memory", "model", "prefetch_size", "ranks", "read_threads", "record_length",
+	"dataset", "disk", "epochs", "files", "folder", "fraction", "host_memory", "model", "prefetch_size", "ranks", "read_threads", "record_length",
 	"record_length_stdev", "samples_per_file", "search_steps", "transfer_size"}
 
 // openOptions are parameters that the closed division fixes.
@@ -77,35 +81,18 @@ var openOptions = []string{"batch_size", "computation_time", "epochs", "record_l
 
 // reader reads options and remembers what is wrong with them.
 type reader struct {
-	options map[string]string
-	faults  []string
-}
-
-func (r *reader) fault(format string, args ...any) {
-	r.faults = append(r.faults, fmt.Sprintf(format, args...))
-}
-
-func (r *reader) integer(name string, fallback, most int) int {
-	text, given := r.options[name]
-	if !given {
-		return fallback
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > most {
-		r.fault("%s: %q is not a number from 1 to %d", name, text, most)
-		return fallback
-	}
-	return n
+	load.Options
+	vms int // of the load
 }
 
 func (r *reader) size(name string, fallback int64) int64 {
-	text, given := r.options[name]
+	text, given := r.Values[name]
 	if !given {
 		return fallback
 	}
 	n, err := unit.ParseBytes(text)
 	if err != nil || n < 1 {
-		r.fault("%s: %q is not a size such as 100GiB", name, text)
+		r.Fault(name, "%s: %q is not a size such as 100GiB", name, text)
 		return fallback
 	}
 	return n
@@ -113,7 +100,7 @@ func (r *reader) size(name string, fallback int64) int64 {
 
 // parse reads the options of a workload and reports everything that is wrong with them.
 func parse(w *load.Workload) (*config, error) {
-	r := &reader{options: w.Options}
+	r := &reader{Options: load.Options{Values: w.Options}, vms: max(1, w.Remote.VMs)}
 	c := &config{}
 	for _, name := range slices.Sorted(maps.Keys(w.Options)) {
 		if !slices.Contains(optionNames, name) {
@@ -121,11 +108,11 @@ func parse(w *load.Workload) (*config, error) {
 			if near := diag.Nearest(name, optionNames); near != "" {
 				hint = fmt.Sprintf(" (did you mean %q?)", near)
 			}
-			r.fault("no option %q%s", name, hint)
+			r.Fault(name, "no option %q%s", name, hint)
 		}
 	}
 	if w.ConfigName != "" {
-		r.fault("%s takes no config_file", Name)
+		r.Fault("", "%s takes no config_file", Name)
 	}
 	r.readPlace(&c.place, w)
 	if _, saves := w.Options["checkpoint"]; saves {
@@ -134,27 +121,23 @@ func parse(w *load.Workload) (*config, error) {
 		r.readModel(&c.train)
 		r.readTraining(&c.train, w)
 	}
-	if len(r.faults) == 0 {
-		return c, nil
+	if err := r.Err(w.Name, "docs/guides/ml-training.md lists the options of "+Name); err != nil {
+		return nil, err
 	}
-	return nil, &diag.Error{
-		Code: "bad-generator-option", Exit: diag.ExitData,
-		Message: fmt.Sprintf("options of workload %q: %s", w.Name, strings.Join(r.faults, "; ")),
-		Hint:    "docs/guides/ml-training.md lists the options of " + Name,
-	}
+	return c, nil
 }
 
 var folderPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,30}$`)
 
 // readPlace finds the disk, or the folder.
 func (r *reader) readPlace(p *place, w *load.Workload) {
-	p.folder = r.options["folder"]
+	p.folder = r.Values["folder"]
 	if p.folder != "" {
 		if !folderPattern.MatchString(p.folder) {
-			r.fault("folder: %q is not a name of lower-case letters, digits, - and _", p.folder)
+			r.Fault("folder", "folder: %q is not a name of lower-case letters, digits, - and _", p.folder)
 		}
-		if r.options["disk"] != "" {
-			r.fault("disk and folder exclude each other")
+		if r.Values["disk"] != "" {
+			r.Fault("disk", "disk and folder exclude each other")
 		}
 		return
 	}
@@ -163,55 +146,59 @@ func (r *reader) readPlace(p *place, w *load.Workload) {
 		names = append(names, d.Name)
 	}
 	if len(names) == 0 {
-		r.fault("the VM group has no data disk, and there is no folder")
+		r.Fault("", "the VM group has no data disk, and there is no folder")
 		return
 	}
-	if p.disk = cmp.Or(r.options["disk"], names[0]); !slices.Contains(names, p.disk) {
-		r.fault("disk %q: the VM group has %s", p.disk, strings.Join(names, ", "))
+	if p.disk = cmp.Or(r.Values["disk"], names[0]); !slices.Contains(names, p.disk) {
+		r.Fault("disk", "disk %q: the VM group has %s", p.disk, strings.Join(names, ", "))
 	}
 }
 
 func (r *reader) only(names ...string) {
-	for _, name := range slices.Sorted(maps.Keys(r.options)) {
+	for _, name := range slices.Sorted(maps.Keys(r.Values)) {
 		if slices.Contains(optionNames, name) && !slices.Contains(names, name) {
-			r.fault("%s has no effect on checkpoints", name)
+			r.Fault(name, "%s has no effect on checkpoints", name)
 		}
 	}
 }
 
 func (r *reader) readCheckpointing(s *checkpointing) {
+	s.vms = r.vms
 	r.only("checkpoint", "checkpoints", "disk", "folder", "fraction", "ranks")
 	var found bool
-	if s.model, found = findLanguage(r.options["checkpoint"]); !found {
-		r.fault("checkpoint: %q is not %s", r.options["checkpoint"], strings.Join(languageNames(), ", "))
+	if s.model, found = findLanguage(r.Values["checkpoint"]); !found {
+		r.Fault("checkpoint", "checkpoint: %q is not %s", r.Values["checkpoint"], strings.Join(languageNames(), ", "))
 	}
-	s.ranks = r.integer("ranks", s.model.ranks, max(1, s.model.ranks))
-	s.count = r.integer("checkpoints", checkpointsDefault, 1000)
+	s.ranks = r.Integer("ranks", s.model.ranks, max(1, s.model.ranks))
+	if s.ranks < s.vms {
+		r.Fault("ranks", "ranks: %d ranks for %d VMs: each VM has at least one rank of a checkpoint", s.ranks, s.vms)
+	}
+	s.count = r.Integer("checkpoints", checkpointsDefault, 1000)
 	s.fraction = 1
-	if text, given := r.options["fraction"]; given {
+	if text, given := r.Values["fraction"]; given {
 		f, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 		if s.fraction = f; err != nil || !(f > 0 && f <= 1) {
-			r.fault("fraction: %q is not above 0 and at most 1", text)
+			r.Fault("fraction", "fraction: %q is not above 0 and at most 1", text)
 		}
 	}
 }
 
 func (r *reader) readModel(t *training) {
-	name, given := r.options["model"]
+	name, given := r.Values["model"]
 	var found bool
 	if t.model, found = findModel(name); !given || !found {
-		r.fault("model: %q is not %s", name, strings.Join(modelNames(), ", "))
+		r.Fault("model", "model: %q is not %s", name, strings.Join(modelNames(), ", "))
 		return
 	}
-	kind := cmp.Or(r.options["accelerator"], acceleratorType)
+	kind := cmp.Or(r.Values["accelerator"], acceleratorType)
 	if t.on, found = t.model.on(kind); !found {
-		r.fault("accelerator: %q is not v100, a100 or h100", kind)
+		r.Fault("accelerator", "accelerator: %q is not v100, a100 or h100", kind)
 	}
-	t.on.batch = r.integer("batch_size", t.on.batch, 1<<16)
-	if text, given := r.options["computation_time"]; given {
+	t.on.batch = r.Integer("batch_size", t.on.batch, 1<<16)
+	if text, given := r.Values["computation_time"]; given {
 		d, err := time.ParseDuration(strings.ReplaceAll(text, " ", ""))
 		if err != nil || d < 100*time.Microsecond || d > time.Hour {
-			r.fault("computation_time: %q is not a time such as 636ms", text)
+			r.Fault("computation_time", "computation_time: %q is not a time such as 636ms", text)
 		}
 		t.on.compute = d
 	}
@@ -219,17 +206,17 @@ func (r *reader) readModel(t *training) {
 		t.model.recordStdev *= float64(length) / t.model.recordBytes
 		t.model.recordBytes = float64(length)
 	}
-	if text, given := r.options["record_length_stdev"]; given {
+	if text, given := r.Values["record_length_stdev"]; given {
 		n, err := unit.ParseBytes(text)
 		if err != nil || n < 0 || float64(n) > t.model.recordBytes {
-			r.fault("record_length_stdev: %q is not a size up to record_length", text)
+			r.Fault("record_length_stdev", "record_length_stdev: %q is not a size up to record_length", text)
 		}
 		t.model.recordStdev = float64(n)
 	}
-	t.model.samplesInFile = r.integer("samples_per_file", t.model.samplesInFile, 1<<20)
-	t.model.readThreads = r.integer("read_threads", t.model.readThreads, readThreadsMax)
+	t.model.samplesInFile = r.Integer("samples_per_file", t.model.samplesInFile, 1<<20)
+	t.model.readThreads = r.Integer("read_threads", t.model.readThreads, readThreadsMax)
 	for _, name := range openOptions {
-		if _, given := r.options[name]; given {
+		if _, given := r.Values[name]; given {
 			t.changed = append(t.changed, name)
 		}
 	}
@@ -240,64 +227,84 @@ func (r *reader) readTraining(t *training, w *load.Workload) {
 		return
 	}
 	for _, name := range []string{"checkpoints", "fraction", "ranks"} {
-		if _, given := r.options[name]; given {
-			r.fault("%s needs the option checkpoint", name)
+		if _, given := r.Values[name]; given {
+			r.Fault(name, "%s needs the option checkpoint", name)
 		}
 	}
-	if t.search = r.options["accelerators"] == "auto"; t.search {
-		t.accelerators = r.integer("accelerators_max", searchMaxDefault, acceleratorsMax)
-		t.searchSteps = r.integer("search_steps", searchStepDefault, 1<<20)
+	if t.search = r.Values["accelerators"] == "auto"; t.search {
+		t.accelerators = r.Integer("accelerators_max", searchMaxDefault, acceleratorsMax)
+		t.searchSteps = r.Integer("search_steps", searchStepDefault, 1<<20)
 	} else {
-		t.accelerators = r.integer("accelerators", 1, acceleratorsMax)
+		t.accelerators = r.Integer("accelerators", 1, acceleratorsMax)
 		for _, name := range []string{"accelerators_max", "search_steps"} {
-			if _, given := r.options[name]; given {
-				r.fault("%s needs accelerators: auto", name)
+			if _, given := r.Values[name]; given {
+				r.Fault(name, "%s needs accelerators: auto", name)
 			}
 		}
 	}
-	t.epochs = r.integer("epochs", epochsDefault, epochsMax)
-	t.prefetch = r.integer("prefetch_size", prefetchDefault, 1<<16)
+	r.readDataset(t)
+	t.epochs = r.Integer("epochs", epochsDefault, epochsMax)
+	t.prefetch = r.Integer("prefetch_size", prefetchDefault, 1<<16)
 	if t.transfer = r.size("transfer_size", transferDefault); t.transfer < 4*unit.KiB || t.transfer > transferMax {
-		r.fault("transfer_size: %s is not from 4KiB to 64MiB", unit.FormatBytes(t.transfer))
+		r.Fault("transfer_size", "transfer_size: %s is not from 4KiB to 64MiB", unit.FormatBytes(t.transfer))
 	}
 	if t.accelerators*t.model.readThreads > readersMax {
-		r.fault("%d accelerators with %d readers each: one VM runs at most %d readers", t.accelerators, t.model.readThreads, readersMax)
+		r.Fault("", "%d accelerators with %d readers each: one VM runs at most %d readers", t.accelerators, t.model.readThreads, readersMax)
 	}
 	r.readFiles(t, w)
+}
+
+// Values of the option dataset.
+const (
+	datasetOwn    = "own"
+	datasetShared = "shared"
+)
+
+func (r *reader) readDataset(t *training) {
+	t.vms = 1
+	switch text := cmp.Or(r.Values["dataset"], datasetOwn); {
+	case text == datasetOwn:
+	case text != datasetShared:
+		r.Fault("dataset", "dataset: %q is not own or shared", text)
+	case r.Values["folder"] == "":
+		r.Fault("dataset", "dataset: shared needs the option folder: the name of a folder that is the same mount in all VMs")
+	default:
+		t.vms, t.shared = r.vms, true
+	}
 }
 
 // readFiles takes the number of files, or computes it from a size, or by the rule from the memory of the hosts.
 func (r *reader) readFiles(t *training, w *load.Workload) {
 	given := 0
 	for _, name := range []string{"files", "data", "host_memory"} {
-		if _, has := r.options[name]; has {
+		if _, has := r.Values[name]; has {
 			given++
 		}
 	}
 	if given != 1 {
-		r.fault("the size of the data set is missing or ambiguous: one of files, data (100GiB) or host_memory (64GiB: the memory of one VM's host, for the rule)")
+		r.Fault("", "the size of the data set is missing or ambiguous: one of files, data (100GiB) or host_memory (64GiB: the memory of one VM's host, for the rule)")
 		return
 	}
 	fileBytes := t.fileBytes()
-	t.files = r.integer("files", 0, filesMax)
+	t.files = r.Integer("files", 0, filesMax)
 	if size := r.size("data", 0); size > 0 {
 		t.files = int(math.Ceil(float64(size) / fileBytes))
 	}
 	if memory := r.size("host_memory", 0); memory > 0 {
-		samples, _ := samplesByRule(stepsByRule(t.on.name), t.on.batch, t.accelerators, memory, t.model.recordBytes)
+		samples, _ := samplesByRule(stepsByRule(t.on.name), t.on.batch, t.accelerators*t.vms, memory*int64(t.vms), t.model.recordBytes)
 		t.files = (samples + t.model.samplesInFile - 1) / t.model.samplesInFile
 	}
 	if t.files > filesMax {
-		r.fault("the data set has %d files, at most %d are allowed: raise samples_per_file", t.files, filesMax)
+		r.Fault("", "the data set has %d files, at most %d are allowed: raise samples_per_file", t.files, filesMax)
 		return
 	}
 	t.fullFiles, t.fullRecord = t.files, t.model.recordBytes
 	t.shrink(w.Scale.Factor)
 	if t.steps(t.accelerators) < 2 {
-		r.fault("%d samples are less than two steps of %d accelerators with batches of %d", t.files*t.model.samplesInFile, t.accelerators, t.on.batch)
+		r.Fault("", "%d samples are less than two steps of %d accelerators with batches of %d", t.files*t.model.samplesInFile, t.accelerators*t.vms, t.on.batch)
 	}
 	if least, steps := 2*t.ahead()+2, min(t.searchSteps, t.steps(t.accelerators)); t.search && steps < least {
-		r.fault("search_steps: a trial has %d steps and needs %d, because %d batches are read ahead: raise search_steps, use more data or fewer accelerators_max",
+		r.Fault("search_steps", "search_steps: a trial has %d steps and needs %d, because %d batches are read ahead: raise search_steps, use more data or fewer accelerators_max",
 			steps, least, t.ahead())
 	}
 }
@@ -323,9 +330,9 @@ func (t *training) fileBytes() float64 { return t.model.recordBytes * float64(t.
 // bytes is the expected size of the data set.
 func (t *training) bytes() int64 { return int64(float64(t.files) * t.fileBytes()) }
 
-// steps is the number of steps of an epoch: batches that are not full are left out.
+// steps is the number of steps of an epoch with that many accelerators in each VM: batches that are not full are left out.
 func (t *training) steps(accelerators int) int {
-	return t.files * t.model.samplesInFile / t.on.batch / accelerators
+	return t.files * t.model.samplesInFile / t.on.batch / (accelerators * t.vms)
 }
 
 // ahead is how many batches the readers of an accelerator hold before its first step.

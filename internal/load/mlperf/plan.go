@@ -25,7 +25,10 @@ func (c *config) plan(w *load.Workload) (load.Plan, error) {
 		return p, err
 	}
 	if w.Prefill {
-		p.BytesWritten = t.mostBytes()
+		p.BytesWritten = t.mostBytes() / int64(t.vms)
+		if t.shared {
+			p.Notes = append(p.Notes, fmt.Sprintf("the data set is shared by %d VMs; each writes its part of the files", t.vms))
+		}
 		p.Jobs = []load.JobPlan{{Name: "data set", Pattern: "write", BlockSizes: unit.FormatBytes(chunkBytes), QueueDepth: 1, DepthAsked: 1, Clones: 1,
 			SizeBytes: t.bytes(), Writes: true, BlockMin: chunkBytes, BlockMax: chunkBytes, Flushes: true}}
 		return p, nil
@@ -58,8 +61,18 @@ func (t *training) inStep(r *load.Remote) []string {
 	if !inStep(r) {
 		return nil
 	}
-	return []string{fmt.Sprintf("one training on %d VMs with %d accelerators: each step ends on all VMs together, and each VM reads its own share of the data set",
-		r.VMs, r.VMs*t.accelerators)}
+	return []string{fmt.Sprintf("one training on %d VMs with %d accelerators: each step ends on all VMs together", r.VMs, r.VMs*t.accelerators), t.reads(r)}
+}
+
+// reads says whose files the VMs of a load read, "" if there is one VM.
+func (t *training) reads(r *load.Remote) string {
+	switch {
+	case !inStep(r):
+		return ""
+	case t.shared:
+		return "dataset shared: one shuffled order of all files, of which each accelerator reads the samples of its rank"
+	}
+	return "dataset own: each VM has and shuffles its own share of the data set; in MLPerf Storage all accelerators read one data set, which dataset: shared does"
 }
 
 // describe is what a load does, in words.
@@ -101,13 +114,16 @@ func (c *config) fits(w *load.Workload, list []extent.Extent) error {
 // small states by how much the data set is below the rule, with the memory of a host or, as long as that is unknown, without it.
 func (t *training) small(memory int64) string {
 	steps := stepsByRule(t.on.name)
-	need, byMemory := samplesByRule(steps, t.on.batch, t.accelerators, memory, t.model.recordBytes)
+	need, byMemory := samplesByRule(steps, t.on.batch, t.accelerators*t.vms, memory*int64(t.vms), t.model.recordBytes)
 	if t.files*t.model.samplesInFile >= need {
 		return ""
 	}
-	why := fmt.Sprintf("%d steps of %d accelerators", steps, t.accelerators)
+	why := fmt.Sprintf("%d steps of %d accelerators", steps, t.accelerators*t.vms)
 	if byMemory {
 		why = fmt.Sprintf("%d times the %s of memory of this machine", memoryMultiple, unit.FormatBytes(memory))
+		if t.vms > 1 {
+			why += fmt.Sprintf(", which each of %d VMs may have", t.vms)
+		}
 	}
 	return fmt.Sprintf("the data set has %s, and the rule of MLPerf Storage is at least %s (%s): memory may serve its reads",
 		unit.FormatBytes(t.bytes()), unit.FormatBytes(int64(float64(need)*t.model.recordBytes)), why)

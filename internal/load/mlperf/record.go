@@ -43,6 +43,10 @@ var trainingGauges = []interval.Gauge{
 var togetherGauges = []interval.Gauge{{Name: "barrier wait", Unit: "ms"}, {Name: "barrier cost", Unit: "ms"},
 	{Name: "AU of all VMs", Unit: "%"}, {Name: "training samples of all VMs", Unit: "samples/s"}}
 
+// checkpointTogetherGauges are the further ones of checkpoints of several VMs.
+var checkpointTogetherGauges = []interval.Gauge{{Name: "checkpoint write of all VMs", Unit: "MB/s"}, {Name: "checkpoint read of all VMs", Unit: "MB/s"},
+	{Name: "barrier wait", Unit: "ms"}}
+
 var checkpointGauges = []interval.Gauge{{Name: "checkpoint write", Unit: "MB/s"}, {Name: "checkpoint read", Unit: "MB/s"}, {Name: "checkpoints"}}
 
 // record is what goroutines of a load write operations into.

@@ -1,9 +1,7 @@
 package mlperf
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,7 +15,7 @@ import (
 // machine defines, where it stays.
 type room struct {
 	path   string
-	unlock func()
+	unlock []func()
 }
 
 func folderVariable(name string) string {
@@ -30,25 +28,44 @@ func fault(code, message, hint string) error {
 	return &diag.Error{Code: code, Message: message, Hint: hint, Exit: diag.ExitUnavailable}
 }
 
-// openRoom opens the room for this load alone.
-func openRoom(p place, w *load.Workload) (*room, error) {
-	path, err := roomPath(p, w)
+// openRoom opens the room for this load alone, or that of a shared data set: loads on all VMs read it at once, and each prefill writes what is
+// its own VM's part.
+func openRoom(c *config, w *load.Workload) (*room, error) {
+	path, err := roomPath(c.place, w, c.train.shared)
 	if err != nil {
 		return nil, err
 	}
-	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, err
-	}
 	r := &room{path: path}
-	if r.unlock, err = program.Lock(path); err != nil {
-		return nil, fault("data-in-use", fmt.Sprintf("another load uses the data of %s: %v", p, err), "let one end before the next starts, or give them different disks")
+	locked, lock := []string{path}, program.Lock
+	switch {
+	case c.train.shared && w.Prefill:
+		locked = []string{part(path, w.Remote.Rank)}
+	case c.train.shared:
+		locked, lock = nil, program.LockShared
+		for rank := range c.train.vms {
+			locked = append(locked, part(path, rank))
+		}
+	}
+	for _, folder := range locked {
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			return nil, err
+		}
+		unlock, err := lock(folder)
+		if err != nil {
+			r.close()
+			return nil, fault("data-in-use", fmt.Sprintf("another load uses the data of %s: %v", c.place, err), "let one end before the next starts, or give them different disks")
+		}
+		r.unlock = append(r.unlock, unlock)
 	}
 	return r, nil
 }
 
 func (r *room) close() {
-	if r != nil {
-		r.unlock()
+	if r == nil {
+		return
+	}
+	for _, unlock := range r.unlock {
+		unlock()
 	}
 }
 
@@ -60,9 +77,14 @@ func (p place) String() string {
 	return p.disk
 }
 
-func roomPath(p place, w *load.Workload) (string, error) {
+func roomPath(p place, w *load.Workload, shared bool) (string, error) {
 	if p.folder != "" {
-		return folderPath(p.folder, w)
+		base, err := folderPath(p.folder)
+		name := fmt.Sprintf("%s-%s-%04d", Name, filepath.Base(w.Group), w.Ordinal)
+		if shared {
+			name = fmt.Sprintf("%s-%s-shared", Name, filepath.Base(w.Group))
+		}
+		return filepath.Join(base, name), err
 	}
 	for _, d := range w.Devices {
 		if d.Name != p.disk {
@@ -81,8 +103,8 @@ func roomPath(p place, w *load.Workload) (string, error) {
 	return "", fmt.Errorf("no disk %s", p.disk)
 }
 
-// folderPath is the VM's own folder in one that the owner of the machine chose: a scenario cannot write elsewhere.
-func folderPath(name string, w *load.Workload) (string, error) {
+// folderPath is a folder that the owner of the machine chose: a scenario cannot write elsewhere.
+func folderPath(name string) (string, error) {
 	base, given := os.LookupEnv(folderVariable(name))
 	if !given {
 		text, err := os.ReadFile(folderFile(name))
@@ -99,5 +121,5 @@ func folderPath(name string, w *load.Workload) (string, error) {
 	case !filepath.IsAbs(base) || !info.IsDir():
 		return "", fault("folder-invalid", fmt.Sprintf("folder %q is not the absolute path of a folder", name), "")
 	}
-	return filepath.Join(base, fmt.Sprintf("%s-%s-%04d", Name, filepath.Base(w.Group), w.Ordinal)), nil
+	return base, nil
 }

@@ -33,7 +33,7 @@ var (
 
 func (in *instance) prepare(ctx context.Context) (err error) {
 	c := in.config
-	if in.room, err = openRoom(c.place, &in.workload); err != nil {
+	if in.room, err = openRoom(c, &in.workload); err != nil {
 		return err
 	}
 	if err := in.look(); err != nil {
@@ -49,9 +49,11 @@ func (in *instance) prepare(ctx context.Context) (err error) {
 	if in.workload.Prefill {
 		return nil
 	}
-	if !in.data.complete() {
-		return &diag.Error{Code: "no-data-set", Exit: diag.ExitData, Message: fmt.Sprintf("%s has no data set with these parameters", c.place),
-			Hint: "add workload.PrefillRun before the load"}
+	if missing := in.data.missing(); len(missing) > 0 {
+		return c.noDataSet(len(missing))
+	}
+	if text := c.train.reads(&in.workload.Remote); text != "" {
+		in.note("data-set", text)
 	}
 	if text := c.train.small(memoryBytes()); text != "" {
 		in.note(interval.NoteSmallData, text)
@@ -60,6 +62,17 @@ func (in *instance) prepare(ctx context.Context) (err error) {
 		in.note("open-division", c.train.open())
 	}
 	return in.data.forgetAll(ctx)
+}
+
+// noDataSet is the error for a data set that is not there, or not all of it.
+func (c *config) noDataSet(missing int) error {
+	e := &diag.Error{Code: "no-data-set", Exit: diag.ExitData, Message: fmt.Sprintf("%s has no data set with these parameters", c.place),
+		Hint: "add workload.PrefillRun before the load"}
+	if t := &c.train; t.shared {
+		e.Message += fmt.Sprintf(": the files of %d of %d VMs are missing", missing, t.vms)
+		e.Hint += fmt.Sprintf(", on as many VMs; folder %s must be the same mount in all of them", c.folder)
+	}
+	return e
 }
 
 // look finds out what the data is stored on.
@@ -153,7 +166,8 @@ func (in *instance) work(axis program.Axis, others *together) func(context.Conte
 	c := in.config
 	switch {
 	case c.saves():
-		s := &saver{checkpointing: &c.saving, dir: in.room.path, key: load.Key(in.workload.Seed, uint64(in.workload.Ordinal)), out: in.out, axis: axis}
+		s := &saver{checkpointing: &c.saving, dir: in.room.path, key: load.Key(in.workload.Seed, uint64(in.workload.Ordinal)), out: in.out, axis: axis, others: others}
+		s.mine = s.of(in.workload.Remote.Rank)
 		if in.workload.Prefill {
 			return func(context.Context) error { return nil }
 		}
@@ -170,7 +184,7 @@ func (in *instance) work(axis program.Axis, others *together) func(context.Conte
 	}
 	m := &meter{compute: int64(c.train.on.compute), batch: c.train.on.batch, ahead: c.train.ahead()}
 	in.out.meter, in.out.sample = m, c.train.model.recordBytes
-	t := &trainer{training: &c.train, data: in.data, meter: m, out: in.out, axis: axis, others: others}
+	t := &trainer{training: &c.train, data: in.data, meter: m, out: in.out, axis: axis, others: others, rank: in.data.rank}
 	if c.train.search {
 		return t.find
 	}

@@ -43,9 +43,12 @@ func (Simulation) Prepare(_ context.Context, w load.Workload) (load.Instance, er
 	of.Operations = simulatedOperations(of.Operations)
 	s := &simulated{Simulated: program.Simulated{Workload: w, Of: of}, gauges: of.Gauges}
 	if c.saves() {
-		s.Clients, s.Latency, s.Bytes = c.saving.ranks, simulatedRank, uint64(c.saving.rankBytes())
-		rate := float64(c.saving.bytes()) / simulatedRank.Seconds() / 1e6
-		s.values = interval.GaugeValues{rate, rate, 0}
+		mine := c.saving.of(w.Remote.Rank)
+		s.Clients, s.Latency, s.Bytes = mine.count, simulatedRank, uint64(c.saving.rankBytes())
+		own, whole := rate(c.saving.rankBytes()*int64(mine.count), int64(simulatedRank))/1e6, rate(c.saving.bytes(), int64(simulatedRank))/1e6
+		if s.values = (interval.GaugeValues{own, own, 0}); inStep(&w.Remote) {
+			s.values = append(s.values, whole, whole, 0)
+		}
 		return s, nil
 	}
 	t := &c.train

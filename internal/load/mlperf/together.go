@@ -15,8 +15,8 @@ import (
 )
 
 // A training on several VMs is one training, as with MPI: its steps end on all VMs together, so that the slowest sets the pace, and its
-// AU is that of all accelerators. The first VM coordinates. Each VM has its own files, which are its share of the data set: ranks
-// are counted through all VMs, and the accelerators of a VM read what its disks have.
+// AU is that of all accelerators. The first VM coordinates. With a shared data set, ranks are counted through all VMs, and the order of an
+// epoch is one of all files. Otherwise each VM has its own files as its share of the data set. Checkpoints begin and end on all VMs together.
 
 // coordinator is the end that all VMs of a training report to.
 type coordinator struct {
@@ -72,11 +72,11 @@ func inStep(r *load.Remote) bool { return r.VMs > 1 }
 // join waits for all VMs of the load.
 func (in *instance) join(ctx context.Context, axis program.Axis) (*together, error) {
 	r := &in.workload.Remote
-	if !inStep(r) || in.config.saves() || in.workload.Prefill {
+	if !inStep(r) || in.workload.Prefill {
 		return nil, nil
 	}
 	if len(r.Peers) != 1 {
-		return nil, errors.New("the VMs of this training have no coordinator")
+		return nil, errors.New("the VMs of this load have no coordinator")
 	}
 	m, err := lockstep.Join(ctx, lockstep.Place{Address: net.JoinHostPort(r.Peers[0].Address, strconv.Itoa(r.Peers[0].Port)),
 		Name: in.workload.VM, Rank: r.Rank, Secret: r.Secret})
@@ -84,7 +84,7 @@ func (in *instance) join(ctx context.Context, axis program.Axis) (*together, err
 		if ctx.Err() != nil {
 			return nil, nil
 		}
-		return nil, fmt.Errorf("wait for the other VMs of this training: %w", err)
+		return nil, fmt.Errorf("wait for the other VMs of this load: %w", err)
 	}
 	return &together{member: m, vms: r.VMs, axis: axis, out: in.out}, nil
 }
@@ -118,6 +118,18 @@ func (t *together) leave(ctx context.Context, err error) error {
 	}
 	t.member.Leave(reason)
 	return err
+}
+
+// slowest ends a checkpoint on all VMs, and returns what the slowest VM took of what this one did.
+func (t *together) slowest(ctx context.Context, nanos int64) (int64, error) {
+	if t == nil {
+		return nanos, nil
+	}
+	all, err := t.member.Step(ctx, -float64(nanos))
+	if err != nil {
+		return nanos, err
+	}
+	return int64(-all.Minima[0]), nil
 }
 
 // Values that VMs exchange.

@@ -38,12 +38,20 @@ func TestMain(m *testing.M) {
 // training is a load of one VM for each of the options, whose coordinator runs until the test ends.
 func training(t *testing.T, options ...map[string]string) (list []load.Workload) {
 	t.Helper()
-	secret := lockstep.NewSecret()
-	var remote load.Remote
 	for i, o := range options {
 		w := small(t, o)
 		w.VM, w.Ordinal = fmt.Sprintf("GPU-%04d", i+1), i
 		list = append(list, filled(t, w))
+	}
+	return together(t, list)
+}
+
+// together lets loads go in step, by a coordinator that runs until the test ends.
+func together(t *testing.T, list []load.Workload) []load.Workload {
+	t.Helper()
+	secret := lockstep.NewSecret()
+	var remote load.Remote
+	for _, w := range list {
 		remote.Peers = append(remote.Peers, load.Peer{VM: w.VM, Address: "127.0.0.1"})
 	}
 	serving := list[0]

@@ -26,6 +26,7 @@ type trainer struct {
 	axis  program.Axis
 	// others are the VMs of the load.
 	others *together
+	rank   int // of this VM among those that share the data set, else 0
 }
 
 // epochsSaidMax bounds the output.
@@ -54,7 +55,7 @@ func (t *trainer) run(ctx context.Context, number, accelerators, stepsMost int) 
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	full := t.steps(accelerators)
-	e := &pass{trainer: t, order: t.data.order(number), steps: min(full, stepsMost), full: full,
+	e := &pass{trainer: t, order: t.data.order(number), before: t.rank * accelerators, steps: min(full, stepsMost), full: full,
 		fail: func(err error) { cancel(err) }, barrier: newBarrier(accelerators)}
 	t.meter.beginEpoch(accelerators, t.axis.Now())
 	var all sync.WaitGroup
@@ -78,6 +79,7 @@ func (t *trainer) run(ctx context.Context, number, accelerators, stepsMost int) 
 type pass struct {
 	*trainer
 	order       []int
+	before      int // accelerators of VMs that read earlier samples of the order
 	steps, full int
 	barrier     *barrier
 	once        sync.Once
@@ -99,7 +101,7 @@ func (p *pass) read(ctx context.Context, accelerator, turn int, ready chan<- str
 	open := &handle{data: p.data, file: -1}
 	defer open.close()
 	for step := turn; step < p.steps; step += p.model.readThreads {
-		first := (accelerator*p.full + step) * p.on.batch
+		first := ((p.before+accelerator)*p.full + step) * p.on.batch
 		for sample := first; sample < first+p.on.batch; sample++ {
 			if ctx.Err() != nil {
 				return

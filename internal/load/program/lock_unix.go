@@ -12,3 +12,8 @@ import (
 func Lock(dir string) (release func(), err error) {
 	return durable.LockDir(dir, syscall.LOCK_EX|syscall.LOCK_NB)
 }
+
+// LockShared keeps those out that call Lock.
+func LockShared(dir string) (release func(), err error) {
+	return durable.LockDir(dir, syscall.LOCK_SH|syscall.LOCK_NB)
+}

@@ -214,7 +214,8 @@ func writtenFact(d *Document, w *Workload, p *plan.Plan, planned *load.Plan) str
 			}
 			continue
 		}
-		used := planned == nil || extent.Common(planned.Extents, of.Prefill.Extents) > 0
+		elsewhere := planned != nil && len(planned.Extents) == 0 && len(of.Prefill.Extents) == 0 // not on disks of the VM
+		used := planned == nil || extent.Common(planned.Extents, of.Prefill.Extents) > 0 || elsewhere && before.Name == w.Name
 		if used {
 			ranges, by = append(ranges, of.Prefill.Extents...), append(by, before.Name)
 			asked := uint64(extent.Bytes(of.Prefill.Extents)) * uint64(max(1, before.VMs))
