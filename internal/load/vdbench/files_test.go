@@ -2,6 +2,7 @@ package vdbench_test
 
 import (
 	"context"
+	"crypto/md5"
 	"errors"
 	"io/fs"
 	"math"
@@ -29,6 +30,21 @@ func prefill(t testing.TB, w load.Workload) {
 		t.Fatal(err)
 	}
 	loadtest.CheckIntervals(t, w, log.Intervals())
+}
+
+// treeFiles are all files of a workload's trees.
+func treeFiles(t testing.TB, w load.Workload) (paths []string) {
+	t.Helper()
+	err := filepath.WalkDir(filepath.Join(filepath.Dir(w.Devices[0].Path), "vdbench-sdb"), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() && strings.HasPrefix(d.Name(), "f0") {
+			paths = append(paths, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return paths
 }
 
 // onDisk counts what is below the folder of a workload's trees.
@@ -259,6 +275,36 @@ func TestFilesRefused(t *testing.T) {
 			t.Errorf("%q: %q", text, all)
 		}
 	}
+}
+
+// No block of 4 KiB is written twice, by a prefill or by a load: storage that finds equal blocks stores all of them.
+func TestFileContent(t *testing.T) {
+	w := workload(t, "fsd=fsd1,anchor=/mnt/a,depth=1,width=2,files=16,size=160k\nfwd=fwd1,fsd=fsd1,operation=write,fileio=random,xfersize=8k,threads=4\n"+
+		"rd=rd1,fwd=fwd1,fwdrate=2000,elapsed=2,interval=1\n")
+	prefill(t, w)
+	count := func(when string) {
+		seen := map[[16]byte]int{}
+		blocks, kept := 0, 0
+		for _, path := range treeFiles(t, w) {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for ; len(data) >= 4096; data = data[4096:] {
+				seen[md5.Sum(data[:4096])]++
+				blocks++
+			}
+		}
+		for _, n := range seen {
+			kept += n - 1
+		}
+		if blocks != 32*40 || kept > 0 {
+			t.Errorf("%s: %d of %d blocks are there before", when, kept, blocks)
+		}
+	}
+	count("prefill")
+	driveFiles(t, w)
+	count("load")
 }
 
 // A load of files that fail ends, and says why.

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
@@ -125,7 +126,7 @@ func (t *Tree) writeAll(ctx context.Context, wrote func(bytes int64)) error {
 	var group sync.WaitGroup
 	for range formatThreads {
 		group.Go(func() {
-			c := newContent(t.Key)
+			c := newContent(0)
 			for ctx.Err() == nil {
 				i := int(next.Add(1) - 1)
 				if i >= len(t.files) {
@@ -134,7 +135,7 @@ func (t *Tree) writeAll(ctx context.Context, wrote func(bytes int64)) error {
 				if t.files[i].whole {
 					continue
 				}
-				if err := t.write(ctx, i, c); err != nil {
+				if err := t.write(ctx, i, c.of(load.Key(t.Key, uint64(i)))); err != nil {
 					cancel(err)
 					return
 				}

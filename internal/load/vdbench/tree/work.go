@@ -166,11 +166,14 @@ func (t *thread) move(ctx context.Context, f *os.File, at, bytes int64) bool {
 	if t.Reads == 100 || t.Reads > 0 && 100*t.random() < t.Reads {
 		what = Read
 	}
-	return t.timed(ctx, what, func() (int64, error) {
-		if what == Write {
-			n, err := f.WriteAt(t.buffer.next(bytes), at)
+	if what == Write {
+		data := t.buffer.next(bytes) // making it is no part of the operation
+		return t.timed(ctx, what, func() (int64, error) {
+			n, err := f.WriteAt(data, at)
 			return int64(n), err
-		}
+		})
+	}
+	return t.timed(ctx, what, func() (int64, error) {
 		n, err := f.ReadAt(t.buffer.room(bytes), at)
 		if errors.Is(err, io.EOF) && int64(n) == bytes {
 			err = nil
