@@ -112,6 +112,14 @@ func (r *Recorder) Add(o Operation) {
 	}
 }
 
+// Drop counts operations that were due until a time, and that a load never issued.
+func (r *Recorder) Drop(at int64, operations uint64) {
+	iv := r.slot(at)
+	iv.Due += operations
+	iv.NotIssued += operations
+	r.Skipped += operations
+}
+
 // besideEvery is how often intervals of a prefill without operations are looked at.
 const besideEvery = 200 * time.Millisecond
 
@@ -239,7 +247,7 @@ func (r *Recorder) Finish(at int64) {
 		r.open = r.open[:len(r.open)-1]
 		kept := r.open[len(r.open)-1]
 		kept.Join(surplus.Effort)
-		kept.CPUNanos += surplus.CPUNanos
+		kept.CPUNanos, kept.Due, kept.NotIssued = kept.CPUNanos+surplus.CPUNanos, kept.Due+surplus.Due, kept.NotIssued+surplus.NotIssued
 	}
 	last := r.open[len(r.open)-1]
 	last.LengthNanos = end - last.StartNanos

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/md5"
 	"errors"
+	"fmt"
 	"io/fs"
 	"math"
 	"os"
@@ -305,6 +306,53 @@ func TestFileContent(t *testing.T) {
 	count("prefill")
 	driveFiles(t, w)
 	count("load")
+}
+
+// Operations of a rate that the files do not sustain are dropped, and all that were due are counted.
+func TestFileRateTooHigh(t *testing.T) {
+	const rate, seconds = 100_000, 2
+	w := workload(t, fmt.Sprintf("fsd=fsd1,anchor=/mnt/a,depth=1,width=1,files=2,size=64k,openflags=o_sync\n"+
+		"fwd=fwd1,fsd=fsd1,operation=write,fileio=random,xfersize=4k,threads=1\nrd=rd1,fwd=fwd1,fwdrate=%d,elapsed=%d,interval=1\n", rate, seconds))
+	prefill(t, w)
+	sum, text := driveFiles(t, w)
+	done := sum.Directions[1].Operations
+	if off := math.Abs(float64(sum.Due) - rate*seconds); off > 6*math.Sqrt(rate*seconds) {
+		t.Errorf("%d operations were due, want %d", sum.Due, rate*seconds)
+	}
+	if sum.NotIssued == 0 || sum.NotIssued != sum.Due-done {
+		t.Errorf("%d of %d operations due were done, and %d dropped", done, sum.Due, sum.NotIssued)
+	}
+	if want := fmt.Sprintf("run 1: %d operations were due and never issued", sum.NotIssued); !strings.Contains(text, want) {
+		t.Errorf("%s\nwant %q", text, want)
+	}
+}
+
+// Workloads that make and remove what others need go on for the whole run, and do not disturb each other.
+func TestFilesComeAndGo(t *testing.T) {
+	w := workload(t, "fsd=fsd1,anchor=/mnt/a,depth=2,width=3,files=2,size=4k\nfwd=default,fsd=fsd1,threads=3\nfwd=mk,operation=mkdir\nfwd=rm,operation=rmdir\n"+
+		"fwd=cr,operation=create\nfwd=de,operation=delete\nrd=rd1,fwd=(mk,rm,cr,de),fwdrate=max,elapsed=2,interval=1,format=directories\n")
+	began := time.Now()
+	sum, text := driveFiles(t, w)
+	if took := time.Since(began); took < 2*time.Second {
+		t.Errorf("the run took %s\n%s", took, text)
+	}
+	for kind, d := range sum.Directions {
+		if kind >= 2 && kind < 6 && d.Operations < 100 || len(d.Errors) > 0 {
+			t.Errorf("operation %d: %d, errors %v\n%s", kind, d.Operations, d.Errors, text)
+		}
+	}
+}
+
+// What nothing makes is not waited for.
+func TestFilesEnd(t *testing.T) {
+	w := workload(t, smallTree+"fwd=de,fsd=fsd1,operation=delete,threads=4\nfwd=rm,fsd=fsd1,operation=rmdir,threads=4\n"+
+		"rd=rd1,fwd=(de,rm),fwdrate=max,elapsed=60,interval=1\n")
+	prefill(t, w)
+	began := time.Now()
+	sum, text := driveFiles(t, w)
+	if took := time.Since(began); took > 20*time.Second || sum.Directions[2].Operations != 36 || sum.Directions[3].Operations != 12 {
+		t.Errorf("%d files and %d folders were removed in %s\n%s", sum.Directions[2].Operations, sum.Directions[3].Operations, took, text)
+	}
 }
 
 // A load of files that fail ends, and says why.

@@ -36,7 +36,7 @@ type onFiles struct {
 	run    int // number of the current one, 0 before the first
 	now    *fileTotal
 	totals []*fileTotal
-	idle   []string
+	ends   []string // what is to say of the ends of runs
 }
 
 var (
@@ -128,7 +128,7 @@ func (in *onFiles) Outputs() []load.Output {
 	for _, t := range in.totals {
 		t.print(&out)
 	}
-	for _, text := range in.idle {
+	for _, text := range in.ends {
 		fmt.Fprintln(&out, text)
 	}
 	text := out.String()
@@ -277,11 +277,17 @@ func (in *onFiles) drive(ctx context.Context, axis program.Axis, i int) error {
 		w.Tree = in.trees[r.works[k].on]
 		d.Works = append(d.Works, &w)
 	}
-	idle, err := d.Run(ctx)
-	for _, text := range idle {
-		in.idle = append(in.idle, fmt.Sprintf("run %d: %s", i+1, text))
+	result, err := d.Run(ctx)
+	for _, text := range result.Idle {
+		in.ends = append(in.ends, fmt.Sprintf("run %d: %s", i+1, text))
 	}
 	t.until = min(axis.Now(), d.Until)
+	if n := result.Dropped; n > 0 {
+		in.ends = append(in.ends, fmt.Sprintf("run %d: %d operations were due and never issued", i+1, n))
+		in.mu.Lock()
+		defer in.mu.Unlock()
+		in.out.Drop(t.until-1, n)
+	}
 	return err
 }
 

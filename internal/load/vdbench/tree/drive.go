@@ -37,17 +37,27 @@ type Drive struct {
 	issued []float64 // divided by the share of the workload
 	ended  []int     // threads of a workload that ended
 	idle   []string
+	late   uint64 // operations that were taken from a schedule, and not issued before the end
+
+	changes uint64 // of what exists
+	stuck   []int  // threads of a workload that found nothing since the last change
+}
+
+// Result is how a Drive ended.
+type Result struct {
+	Idle    []string // workloads that found no file before the end
+	Dropped uint64   // operations that were due, and never issued
 }
 
 // slack is by how many operations of all workloads one of them may be ahead of its share.
 const slack = 64
 
-// Run runs all workloads, and returns when their threads have ended. Idle are those that found no file before the end.
-func (d *Drive) Run(parent context.Context) (idle []string, err error) {
+// Run runs all workloads, and returns when their threads have ended.
+func (d *Drive) Run(parent context.Context) (r Result, err error) {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
 	d.turn = sync.NewCond(&d.mu)
-	d.issued, d.ended = make([]float64, len(d.Works)), make([]int, len(d.Works))
+	d.issued, d.ended, d.stuck = make([]float64, len(d.Works)), make([]int, len(d.Works)), make([]int, len(d.Works))
 	start := d.Now()
 	for _, w := range d.Works {
 		if d.Rate > 0 {
@@ -68,7 +78,7 @@ func (d *Drive) Run(parent context.Context) (idle []string, err error) {
 				err := t.run(ctx)
 				switch {
 				case errors.Is(err, errNone):
-					d.leave(i)
+					d.leave(t)
 				case err != nil && !errors.Is(err, errOver):
 					cancel(err)
 				}
@@ -79,7 +89,27 @@ func (d *Drive) Run(parent context.Context) (idle []string, err error) {
 	if parent.Err() == nil {
 		err = context.Cause(ctx)
 	}
-	return d.idle, err
+	return Result{d.idle, d.late + d.backlog()}, err
+}
+
+// backlogMax is how much of a backlog is counted by its schedule. The rest is the rate times its time.
+const backlogMax = 1_000_000
+
+// backlog is how many operations were due before now that no thread has taken from the schedule.
+func (d *Drive) backlog() (n uint64) {
+	end := min(d.Now(), d.Until)
+	for i := range d.pacers {
+		p := &d.pacers[i]
+		for range backlogMax {
+			if p.Next() >= end {
+				break
+			}
+			p.Advance(1)
+			n++
+		}
+		n += uint64(float64(max(0, end-p.Next())) / 1e9 * d.Rate * d.Works[i].Share)
+	}
+	return n
 }
 
 func (d *Drive) wake() {
@@ -89,13 +119,57 @@ func (d *Drive) wake() {
 }
 
 // leave notes the end of a thread without work. The shares of the others do not wait for its workload any more.
-func (d *Drive) leave(i int) {
+func (d *Drive) leave(t *thread) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.ended[i]++; d.ended[i] == d.Works[i].Threads {
-		d.idle = append(d.idle, fmt.Sprintf("%s: %s", d.Works[i].Name, errNone))
+	if t.stuckAt == d.changes+1 {
+		d.stuck[t.index]--
+	}
+	if d.ended[t.index]++; d.ended[t.index] == t.Threads {
+		d.idle = append(d.idle, fmt.Sprintf("%s: %s", t.Name, errNone))
 	}
 	d.turn.Broadcast()
+}
+
+// makes reports whether an operation changes what others find, or lets a third one do so: a file needs its folder, and a folder goes when its
+// files have gone.
+func (o Operation) makes(forOperation Operation) bool {
+	return o == Create || o == Delete || o == MakeDir || o == RmDir || o == Write && forOperation.Moves()
+}
+
+// change notes that something exists, or does not exist, that others may look for.
+func (d *Drive) change() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.changes++
+	clear(d.stuck)
+}
+
+// seen is the number of changes so far.
+func (d *Drive) seen() uint64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.changes
+}
+
+// hope reports whether another thread may still make what a thread did not find after a number of changes: one of its tree that makes such
+// things, and found something itself.
+func (d *Drive) hope(t *thread, seen uint64) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if seen != d.changes {
+		return true
+	}
+	if t.stuckAt != seen+1 {
+		t.stuckAt = seen + 1
+		d.stuck[t.index]++
+	}
+	for k, w := range d.Works {
+		if w.Tree == t.Tree && w.Operation.makes(t.Operation) && d.ended[k]+d.stuck[k] < w.Threads {
+			return true
+		}
+	}
+	return false
 }
 
 // next waits until a thread may do an operation, and returns when it was due: 0 without a rate.
@@ -114,7 +188,11 @@ func (d *Drive) next(ctx context.Context, i int) (due int64, ok bool) {
 		d.mu.Unlock()
 		err := wait.For(ctx, time.Duration(due-d.Now()))
 		d.mu.Lock()
-		return due, err == nil && d.Now() < d.Until
+		now := d.Now()
+		if ok = err == nil && now < d.Until; !ok && due < now {
+			d.late++
+		}
+		return due, ok
 	}
 	for d.Keep && d.ahead(i) && ctx.Err() == nil && d.Now() < d.Until {
 		d.turn.Wait()

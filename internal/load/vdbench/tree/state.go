@@ -176,14 +176,21 @@ type want struct {
 	cursor       *atomic.Int64
 }
 
-// take finds a file, or a folder, and counts its user. It returns -1 if there is none.
+// What take returns instead of a file: there is none, or others have all of them.
+const (
+	takenNone = -1
+	takenBusy = -2
+)
+
+// take finds a file, or a folder, and counts its user.
 func (t *Tree) take(list []state, w want, fits func(int) bool) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	n := len(list)
 	if n == 0 {
-		return -1
+		return takenNone
 	}
+	none := takenNone
 	var from int
 	if w.inOrder {
 		from = int(uint64(w.cursor.Add(1)-1) % uint64(n))
@@ -193,7 +200,11 @@ func (t *Tree) take(list []state, w want, fits func(int) bool) int {
 	for k := range n {
 		i := (from + k) % n
 		s := &list[i]
-		if s.there != w.there || w.whole && !s.whole || w.alone && s.users > 0 || fits != nil && !fits(i) {
+		if s.there != w.there || w.whole && !s.whole || fits != nil && !fits(i) {
+			continue
+		}
+		if w.alone && s.users > 0 {
+			none = takenBusy
 			continue
 		}
 		if w.inOrder && k > 0 {
@@ -202,7 +213,7 @@ func (t *Tree) take(list []state, w want, fits func(int) bool) int {
 		s.users++
 		return i
 	}
-	return -1
+	return none
 }
 
 // release ends the use, with what an operation has changed.
@@ -215,27 +226,28 @@ func (t *Tree) release(s *state, change func(*state)) {
 	}
 }
 
-// childless reports whether a folder has neither folders nor files. The caller holds the lock.
+// childless reports whether a folder has neither folders nor files, and no other operation is making one. The caller holds the lock.
 func (t *Tree) childless(n int) bool {
 	if first := t.first(); n >= first {
 		for i := range t.Files {
-			if t.files[(n-first)*t.Files+i].there {
+			if s := &t.files[(n-first)*t.Files+i]; s.there || s.users > 0 {
 				return false
 			}
 		}
 	}
 	for i := range t.Width {
-		if child := (n+1)*t.Width + i; child < len(t.folders) && t.folders[child].there {
+		if child := (n+1)*t.Width + i; child < len(t.folders) && (t.folders[child].there || t.folders[child].users > 0) {
 			return false
 		}
 	}
 	return true
 }
 
-// hasParent reports whether the folder above a folder exists. The caller holds the lock.
-func (t *Tree) hasParent(n int) bool {
-	return n < t.Width || t.folders[n/t.Width-1].there
-}
+// hasParent reports whether the folder above a folder exists and is not being removed. The caller holds the lock.
+func (t *Tree) hasParent(n int) bool { return n < t.Width || t.stays(n/t.Width-1) }
 
-// hasFolder reports whether the folder of a file exists. The caller holds the lock.
-func (t *Tree) hasFolder(file int) bool { return t.folders[t.first()+file/t.Files].there }
+// hasFolder reports the same of the folder of a file. The caller holds the lock.
+func (t *Tree) hasFolder(file int) bool { return t.stays(t.first() + file/t.Files) }
+
+// stays reports whether a folder exists and no operation has it. Those that have an existing folder remove it.
+func (t *Tree) stays(folder int) bool { return t.folders[folder].there && t.folders[folder].users == 0 }

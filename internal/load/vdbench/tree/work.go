@@ -70,6 +70,26 @@ type thread struct {
 	key    uint64
 	drawn  uint64
 	buffer *content
+
+	stuckAt uint64 // number of changes after which it found nothing, plus 1
+}
+
+// lookAgain is when a thread looks again for a file that others have, or may make.
+const lookAgain = time.Millisecond
+
+// without returns what a thread does that found no file after a number of changes: nothing for a while, or it ends.
+func (t *thread) without(ctx context.Context, taken int, seen uint64) error {
+	for {
+		if taken == takenNone && !t.drive.hope(t, seen) {
+			return errNone
+		}
+		if wait.For(ctx, lookAgain) != nil || t.drive.Now() >= t.drive.Until {
+			return errOver
+		}
+		if taken == takenBusy || t.drive.seen() != seen {
+			return nil
+		}
+	}
 }
 
 func (t *thread) random() float64 {
@@ -113,16 +133,21 @@ func (t *thread) timed(ctx context.Context, what Operation, do func() (int64, er
 // oneFile opens a file and reads or writes it.
 func (t *thread) oneFile(ctx context.Context) error {
 	w := want{there: true, whole: t.Random || t.Reads > 0, alone: !(t.Random && t.Shared), inOrder: t.InOrder, random: t.random, cursor: t.cursor}
+	seen := t.drive.seen()
 	n := t.Tree.take(t.Tree.files, w, nil)
 	if n < 0 {
-		if w.alone && t.Tree.Whole() > 0 {
-			_ = wait.For(ctx, time.Millisecond) // other threads have all of them
-			return nil
-		}
-		return errNone
+		return t.without(ctx, n, seen)
 	}
 	written := false // from begin to end
-	defer func() { t.Tree.release(&t.Tree.files[n], func(s *state) { s.whole = s.whole || written }) }()
+	defer func() {
+		t.Tree.release(&t.Tree.files[n], func(s *state) {
+			written = written && !s.whole
+			s.whole = s.whole || written
+		})
+		if written {
+			t.drive.change()
+		}
+	}()
 	flags, err := t.Access.openFlags()
 	if err != nil {
 		return err
@@ -167,7 +192,7 @@ func (t *thread) move(ctx context.Context, f *os.File, at, bytes int64) bool {
 		what = Read
 	}
 	if what == Write {
-		data := t.buffer.next(bytes) // making it is no part of the operation
+		data := t.buffer.next(bytes) // before the operation begins
 		return t.timed(ctx, what, func() (int64, error) {
 			n, err := f.WriteAt(data, at)
 			return int64(n), err
@@ -211,9 +236,10 @@ func (t *thread) one(ctx context.Context) error {
 		w.alone, fits = true, tree.childless
 		do, after = os.Remove, func(s *state) { s.there = false }
 	}
+	seen := t.drive.seen()
 	n := tree.take(list, w, fits)
 	if n < 0 {
-		return errNone
+		return t.without(ctx, n, seen)
 	}
 	var failed error
 	on := t.timed(ctx, t.Operation, func() (int64, error) {
@@ -224,6 +250,9 @@ func (t *thread) one(ctx context.Context) error {
 		after = nil
 	}
 	tree.release(&list[n], after)
+	if after != nil {
+		t.drive.change()
+	}
 	if !on {
 		return errOver
 	}
