@@ -38,7 +38,7 @@ func (ev *evaluator) result(ctx context.Context, r *shown, s *result.Summary) re
 	w := r.window
 	e := sheet{windows: ev.windows, Evaluated: result.Evaluated{
 		Name: r.Name, Title: cmp.Or(r.Title, r.Name), Type: r.Type, Aggregate: r.Aggregate, Workload: cmp.Or(r.Workload, r.Mask), Group: r.Group, ReportGroup: r.ReportGroup,
-		Hint: r.Hint, Simulated: ev.manifest.Target.Simulated, FromNanos: w.FromNanos, ToNanos: w.ToNanos,
+		Overlay: r.Overlay, Hint: r.Hint, Simulated: ev.manifest.Target.Simulated, FromNanos: w.FromNanos, ToNanos: w.ToNanos,
 		Series: []result.Series{}, Stats: []result.Stats{},
 	}}
 	switch {

@@ -54,6 +54,7 @@ type Evaluated struct {
 	Workload    string   `json:"workload,omitempty"` // whose traffic it is; "" for all of Group, and for counters
 	Group       string   `json:"group,omitempty"`
 	ReportGroup string   `json:"report_group,omitempty"`
+	Overlay     string   `json:"overlay,omitempty"` // results of one overlay also share a chart, each from the start of its workload
 	Hint        string   `json:"hint,omitempty"`
 	Expected    *float64 `json:"expected,omitempty"`
 	Full        float64  `json:"full,omitempty"` // value of 100 %, in Unit: for CPU in MHz, if the target reports both; else 0

@@ -31,6 +31,8 @@ type parser struct {
 	*reader
 	sc     *Scenario
 	wanted []wantedFile // files that the document names
+
+	overlaid []overlaid // results that share a chart
 }
 
 // document reads the whole document. References between sections are checked when all of them are known.

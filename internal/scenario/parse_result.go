@@ -11,7 +11,7 @@ import (
 var (
 	resultKeys = []string{"vm_group", "workload_name", "query", "metric", "workload_mask", "result_type", "title",
 		"description", "id", "group", "aggregate", "step", "report_metrics", "report_group", "result_hint",
-		"result_expected_value", "result_value_bands", "x_label", "y_label", "warmup", "expect"}
+		"result_expected_value", "result_value_bands", "x_label", "y_label", "warmup", "expect", "overlay"}
 	bandKeys      = []string{"name", "upper", "lower"}
 	aggregates    = []string{"sum", "min", "mean", "median", "max"}
 	reportMetrics = []string{"NoScore", "Variability", "Min", "Mean", "Median", "Max", "AnyFail"}
@@ -32,6 +32,38 @@ func (p *parser) results(f fields) {
 		p.checkName(e.name, "the result", entryNameMax)
 		p.sc.Results = append(p.sc.Results, p.result(e))
 	}
+	p.overlays()
+}
+
+// overlaidMax is how many results one chart can tell apart.
+const overlaidMax = 8
+
+// overlaid is a result that shares a chart with others, and where it says so.
+type overlaid struct {
+	Result
+	at yamltree.Node
+}
+
+// overlays checks that results of one overlay can be drawn over each other.
+func (p *parser) overlays() {
+	of := map[string][]overlaid{}
+	for _, r := range p.overlaid {
+		others := append(of[r.Overlay], r)
+		of[r.Overlay] = others
+		switch {
+		case r.Source != FromWorkload:
+			p.report(r.at, "overlay-of-nothing", "use workload_name: the time of a line counts from the start of its workload", "result %q: overlay needs a workload", r.Name)
+		case r.Type != others[0].Type:
+			p.report(r.at, "overlay-of-two-types", "give it another overlay", "result %q (%s) cannot share a chart with result %q (%s)", r.Name, r.Type, others[0].Name, others[0].Type)
+		case len(others) == overlaidMax+1:
+			p.report(r.at, "overlay-too-large", "use several overlays", "more than %d results have the overlay %q", overlaidMax, r.Overlay)
+		}
+	}
+	for _, r := range p.overlaid {
+		if len(of[r.Overlay]) == 1 {
+			p.report(r.at, "overlay-of-one", "give another result the same overlay", "result %q is alone in the overlay %q", r.Name, r.Overlay)
+		}
+	}
 }
 
 func (p *parser) result(e entry) Result {
@@ -50,6 +82,7 @@ func (p *parser) result(e entry) Result {
 		Aggregate:   f.oneOf("aggregate", aggregates),
 		Step:        f.duration("step"),
 		ReportGroup: f.text("report_group"),
+		Overlay:     f.text("overlay"),
 		Hint:        f.text("result_hint"),
 		WarmUp:      f.oneOf("warmup", []string{"auto"}),
 		Pos:         p.pos(e.name),
@@ -61,6 +94,9 @@ func (p *parser) result(e entry) Result {
 	rp.reportMetrics()
 	rp.expectedValue()
 	rp.thresholds()
+	if n, ok := f.get("overlay"); ok && r.Overlay != "" {
+		p.overlaid = append(p.overlaid, overlaid{r, n})
+	}
 	return r
 }
 

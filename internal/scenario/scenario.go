@@ -133,6 +133,7 @@ type Result struct {
 	Step          time.Duration `json:"step_ns,omitempty"`
 	ReportMetrics []string      `json:"report_metrics,omitempty"`
 	ReportGroup   string        `json:"report_group,omitempty"`
+	Overlay       string        `json:"overlay,omitempty"` // extension: results of one name also share a chart, each from its load's start
 	Hint          string        `json:"result_hint,omitempty"`
 	Expected      *float64      `json:"result_expected_value,omitempty"`
 	Bands         []Band        `json:"result_value_bands,omitempty"`

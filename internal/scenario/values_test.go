@@ -278,3 +278,32 @@ func TestWarmUp(t *testing.T) {
 		}
 	}
 }
+
+// TestOverlay: lines share a chart if they have a start and one unit.
+func TestOverlay(t *testing.T) {
+	const head = "name: s\ndisplay_name: s\nsummary: s\ndescription: s\nestimated_runtime: 60\n" +
+		"vms: [{G: {template: t}}]\nworkloads: [{W: {vm_group: G, generator: native}}]\nsetup: [{a.B: {}}]\nrun: [{a.B: {}}]\nresults:\n"
+	one := func(name, keys string) string {
+		return "  - {" + name + ": {overlay: O, " + keys + "}}\n"
+	}
+	const iops = "workload_name: W, result_type: iops"
+	nine := ""
+	for i := range 9 {
+		nine += one(fmt.Sprint("R", i), iops)
+	}
+	for _, c := range []struct{ results, code, at string }{
+		{one("A", iops) + one("B", iops), "", ""},
+		{one("A", iops), "overlay-of-one", "test.yml:11:"},
+		{one("A", iops) + one("B", "workload_name: W, result_type: latency"), "overlay-of-two-types", "test.yml:12:"},
+		{one("A", iops) + one("B", "query: up"), "overlay-of-nothing", "test.yml:12:"},
+		{nine, "overlay-too-large", "test.yml:19:"},
+	} {
+		sc, err := loadText(head+c.results, scenario.Options{})
+		if c.code == "" && (err != nil || sc.Results[1].Overlay != "O") {
+			t.Errorf("%s: %v", c.results, err)
+		}
+		if c.code != "" && (err == nil || !strings.Contains(explain(err), c.code) || !strings.Contains(explain(err), c.at)) {
+			t.Errorf("%s: %v, want %s at %s", c.results, err, c.code, c.at)
+		}
+	}
+}

@@ -30,7 +30,8 @@ type pageView struct {
 	Timeline    *timelineView
 	Costs       []document.Impact // of the first screen
 	MoreCosts   int
-	Lead        *figureView // the chart that answers first, without its table
+	Lead        *figureView  // the chart that answers first, without its table
+	Overlays    []figureView // charts that several results share, except the Lead
 	Figures     []figureView
 	Scaling     []figureView // the first is the Lead
 	Durations   *figureView
@@ -91,6 +92,14 @@ func newPageView(run *document.Run) (*pageView, error) {
 	if figures, charts := newScalingFigures(d); len(figures) > 0 {
 		v.Lead, v.Scaling, lead = &figures[0], figures, -1
 		data.Charts = append(data.Charts, charts...)
+	}
+	for _, o := range newOverlays(d) {
+		data.Charts = append(data.Charts, o.chart)
+		if lead >= 0 && o.name == d.Results[lead].Overlay {
+			v.Lead, lead = &o.figureView, -1
+		} else {
+			v.Overlays = append(v.Overlays, o.figureView)
+		}
 	}
 	for i := range d.Results {
 		f, c := newFigure(d, i)
