@@ -16,8 +16,9 @@ PACKAGES := fio chromium fonts-dejavu-core xfsprogs e2fsprogs util-linux tmux op
 # Packages whose state is shared by goroutines are tested under the race detector.
 RACE     := evaluate executor fleet control agent/... clock guest lab load/... fio/iojob/... fio/fioreport fio/iohosts metric playbook result session sshlink/... target/... report/live
 
-# Packages whose tests mostly wait, for guests that boot and hosts that answer; the longest first.
-WAITING  := $(addprefix ./internal/,lab/... session agent/... target/bmc target/ssh fio/iohosts target/... guest image)
+# Packages whose tests mostly wait, for guests that boot, and for hosts and servers that answer; the longest first.
+WAITING  := $(addprefix ./internal/,target/libvirt lab/... session agent/... load/sysbench image target/bmc fio/iohosts target/ssh playbook testreq/... lease \
+	target/... guest)
 
 .PHONY: help demo lab lab-down build test test-fast race deps check cross format dist readme-picture corpus bench-fio bench-io bench-stream bench-start bench-report bench-agents soak clean
 
@@ -70,7 +71,7 @@ lab-down: build
 	bin/bragg-lab down
 
 # One package at a time, because loads that are measured must not compete with other tests for two cores; then two at a time those
-# that mostly wait for hosts. make check vets.
+# that mostly wait. make check vets.
 test:
 	$(GO) build ./...
 	@$(GO) run ./internal/testreq/summary -times build/test-times.json \
