@@ -154,6 +154,8 @@ type JobPlan struct {
 	// Pauses: it does not have its queue depth in flight, or keep its rate, all the time that is recorded: it starts later, has a
 	// ramp, thinks, or follows a log.
 	Pauses bool `json:"pauses,omitempty"`
+	// Shares: its operations are some of those that the job before it has in flight, such as those of the second script of the same clients.
+	Shares bool `json:"shares_depth,omitempty"`
 }
 
 // Reads reports whether any job reads.
@@ -169,7 +171,9 @@ func (p *Plan) Direct() bool {
 // Depth returns the queue depth of all jobs and clones together.
 func (p *Plan) Depth() (sum int) {
 	for _, j := range p.Jobs {
-		sum += j.QueueDepth * j.Clones
+		if !j.Shares {
+			sum += j.QueueDepth * j.Clones
+		}
 	}
 	return sum
 }

@@ -60,6 +60,10 @@ func TestPlan(t *testing.T) {
 	if len(p.Extents) != 2 || p.Extents[1].Length != 4<<30 || p.Jobs[0].RateIOPS != 100 || p.Engine.Loop != "open" {
 		t.Errorf("%+v", p)
 	}
+	w.Options["script"] = "select-only@9 tpcb-like"
+	if p, err = (pgbench.Generator{}).Plan(w); err != nil || len(p.Jobs) != 2 || p.Depth() != 500 { // clients choose among the scripts
+		t.Errorf("queue depth %d of %d jobs, want 500 of 2 (%v)", p.Depth(), len(p.Jobs), err)
+	}
 	w.Prefill, w.Scale = true, load.Scale{Factor: 0.01}
 	p, err = pgbench.Generator{}.Plan(w)
 	if err != nil {

@@ -34,9 +34,9 @@ func (c *config) plan(w *load.Workload) (load.Plan, error) {
 		return p, nil
 	}
 	postgres.Show(&p, run.load(w.Runtime))
-	for _, s := range c.scripts {
+	for i, s := range c.scripts {
 		p.Jobs = append(p.Jobs, load.JobPlan{Name: s.name, Pattern: "transactions", QueueDepth: c.clients, DepthAsked: c.clients, Clones: 1,
-			RateIOPS: c.rate * float64(s.weight) / float64(c.weights()), Reads: true, Writes: s.writes, Flushes: s.writes})
+			RateIOPS: c.rate * float64(s.weight) / float64(c.weights()), Reads: true, Writes: s.writes, Flushes: s.writes, Shares: i > 0})
 	}
 	c.advise(&p)
 	return p, nil

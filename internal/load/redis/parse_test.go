@@ -92,6 +92,9 @@ func TestOptions(t *testing.T) {
 	if err != nil || p.ScaledFrom == 0 || p.Extents[0].Length > 100<<20 {
 		t.Errorf("%+v: %v", p, err)
 	}
+	if len(p.Jobs) != 2 || p.Depth() != 16 { // rounds of get and set take turns
+		t.Errorf("queue depth %d of %d jobs, want 16 of 2", p.Depth(), len(p.Jobs))
+	}
 	if text := strings.Join(p.Notes, "\n"); !strings.Contains(text, "appendfsync: always") {
 		t.Errorf("notes: %s", text)
 	}

@@ -28,10 +28,10 @@ func (c *config) plan(w *load.Workload) (load.Plan, error) {
 		list = append(list, run.ask())
 		p.BytesWritten = 2 * c.dataBytes(c.keys)
 	} else {
-		for _, command := range c.commands {
+		for i, command := range c.commands {
 			list = append(list, run.round(command, c.least()))
 			p.Jobs = append(p.Jobs, load.JobPlan{Name: command, Pattern: "commands", QueueDepth: c.clients * c.pipeline, DepthAsked: c.clients * c.pipeline, Clones: 1,
-				Writes: writes(command), Flushes: writes(command) && c.waits(), Memory: !c.appends() || !writes(command)})
+				Writes: writes(command), Flushes: writes(command) && c.waits(), Memory: !c.appends() || !writes(command), Shares: i > 0})
 		}
 	}
 	for _, command := range list {

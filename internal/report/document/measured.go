@@ -149,9 +149,12 @@ func depthFact(w *Workload, s *result.Summary, at int, planned *load.Plan) strin
 			return ""
 		}
 	}
-	asked := 0
+	asked, pauses := 0, false
 	for _, j := range planned.Jobs {
-		asked += max(1, j.QueueDepth) * max(1, j.Clones)
+		if !j.Shares {
+			asked += max(1, j.QueueDepth) * max(1, j.Clones)
+		}
+		pauses = pauses || j.Pauses
 	}
 	spent := 0.0
 	for i := range l.Directions {
@@ -162,6 +165,9 @@ func depthFact(w *Workload, s *result.Summary, at int, planned *load.Plan) strin
 	length := float64(l.ToNanos-l.FromNanos) * float64(max(1, w.VMs))
 	if spent == 0 || length < float64(time.Second) {
 		return ""
+	}
+	if pauses { // so that the jobs do not have their depths at the same time
+		return fmt.Sprintf("%s operations in flight per VM on average", draw.Amount(spent/length, ""))
 	}
 	return fmt.Sprintf("%s of %d operations in flight per VM on average", draw.Amount(spent/length, ""), asked)
 }
