@@ -79,6 +79,33 @@ func TestOwnRun(t *testing.T) {
 	}
 }
 
+// A path that vdbench would read as another one is refused: it would write to that.
+func TestOwnPaths(t *testing.T) {
+	for _, name := range []string{"my runs", "runs,size=1g", "runs*", "$HOME", "läufe", "a\nb"} {
+		w := played(t, ownText+"10\n")
+		folder := filepath.Join(t.TempDir(), name)
+		if err := os.Mkdir(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(folder, "sdb")
+		if err := os.Rename(w.Devices[0].Path, path); err != nil {
+			t.Fatal(err)
+		}
+		w.Devices[0].Path = path
+		in, err := vdbench.Generator{}.Prepare(t.Context(), w)
+		if err == nil {
+			_ = in.Close()
+		}
+		var known *diag.Error
+		if !errors.As(err, &known) || known.Code != "path-not-passed" || known.Exit != diag.ExitRefused {
+			t.Errorf("%q: %v", name, err)
+		}
+		if left, _ := filepath.Glob(filepath.Join(strings.ReplaceAll(folder, "*", `\*`), "vdbench*", "own")); len(left) > 0 {
+			t.Errorf("%q: %q is left", name, left)
+		}
+	}
+}
+
 // What runs commands, names files or reaches other hosts does not reach vdbench.
 func TestOwnRefused(t *testing.T) {
 	rest := ownText + "10"

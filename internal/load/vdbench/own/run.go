@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"regexp"
 	"strings"
 	"time"
 
@@ -69,6 +70,9 @@ func (in *running) prepare() (err error) {
 	if in.room, err = program.OpenRoom(&in.workload, program.RoomName{Name: "vdbench"}, in.own.luns...); err != nil {
 		return err
 	}
+	if err := in.checkPaths(); err != nil {
+		return err
+	}
 	if err := in.room.Clear(ownFolder); err != nil {
 		return err
 	}
@@ -76,6 +80,25 @@ func (in *running) prepare() (err error) {
 		d, _ := in.workload.Device(lun)
 		return d.Path
 	}))
+}
+
+// plainPath has no character that ends a path in a parameter file, or begins a comment or a variable there.
+var plainPath = regexp.MustCompile(`^[A-Za-z0-9_./:+@-]+$`)
+
+// checkPaths refuses paths that vdbench would read as others: it would cut "/my runs/sdb" at the blank and write to "/my".
+func (in *running) checkPaths() error {
+	paths := []string{in.room.Path()}
+	for _, lun := range in.own.luns {
+		d, _ := in.workload.Device(lun)
+		paths = append(paths, d.Path)
+	}
+	for _, path := range paths {
+		if !plainPath.MatchString(path) {
+			return &diag.Error{Code: "path-not-passed", Exit: diag.ExitRefused, Message: fmt.Sprintf("the path %q cannot be written into a parameter file: vdbench would use another one", path),
+				Hint: "keep runs in a folder whose path has only letters, digits and _./:+@- (--runs DIR)"}
+		}
+	}
+	return nil
 }
 
 // Engine describes the load; see load.Describer.
