@@ -250,7 +250,7 @@ func reportRun(p *console.Process, outcome session.Outcome, q queue) error {
 	if err := brief(p.Stdout, read); err != nil {
 		return err
 	}
-	fmt.Fprintf(p.Stdout, "\nreport: %s\n  full report in the terminal: bragg report %s\n", textio.Lines(path), textio.Lines(outcome.Dir))
+	fmt.Fprintf(p.Stdout, "\nreport: %s\n  full report in the terminal: %s\n", textio.Lines(path), textio.Lines(textio.Shell("bragg", "report", outcome.Dir)))
 	for _, problem := range outcome.Problems {
 		fmt.Fprintf(p.Stderr, "bragg: %s\n", textio.Lines(problem))
 	}
