@@ -125,18 +125,27 @@ func (c *Cleaner) scenario() *scenario.Scenario {
 
 // env is the environment of a step after the death of its run.
 func (c *Cleaner) env(u *undoer, p plan.Step) *verb.Env {
-	return &verb.Env{Operations: u.fleet, VMs: u.fleet, Power: u.fleet, Nodes: u.nodes, Loads: deadLoads{}, Notes: quietNotes{u.say}, Work: deadWork{},
+	return &verb.Env{Operations: u.fleet, VMs: u.fleet, Power: u.fleet, Nodes: u.nodes, Loads: deadLoads{u}, Notes: quietNotes{u.say}, Work: deadWork{},
 		Target: c.Target, Tag: u.fleet.Tag(), Plan: u.plan, Step: p, Scenario: c.scenario(),
 		Dir: c.Dir, Private: u.journal.Private()}
 }
 
 // deadLoads and deadWork refuse to start anything, because the run is over.
-type deadLoads struct{}
+type deadLoads struct{ *undoer }
 
 func (deadLoads) Start(context.Context, verb.LoadSpec) error              { return ErrStopping }
 func (deadLoads) Wait(context.Context, string, bool, time.Duration) error { return ErrStopping }
 func (deadLoads) Settle(context.Context, verb.Settling) error             { return ErrStopping }
 func (deadLoads) Stop(context.Context, string) error                      { return nil }
+
+// Remove says what may be left: the agents that could remove it are dead, and it is not known how far a prefill came.
+func (d deadLoads) Remove(context.Context) {
+	for _, w := range d.plan.Workloads {
+		if w.Prefill != nil && w.Prefill.Removes != "" {
+			d.say(w.Prefill.Removes + " may be left: only a run that is not killed removes them")
+		}
+	}
+}
 
 type deadWork struct{}
 

@@ -43,6 +43,7 @@ type loadRun struct {
 	started  time.Time
 	members  []*member
 	servers  []*member // that answer them; not measured
+	removed  bool      // what the prefill made is removed; guarded by loads.mu
 	cancel   context.CancelFunc
 	launched chan struct{} // closed when the last VM was started
 	pace     pace

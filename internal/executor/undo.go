@@ -34,6 +34,9 @@ func (l *loop) undo(item undoItem) {
 			say: func(text string) {
 				e.emit(interval.Event{Kind: interval.EventLog, Phase: string(plan.Undoing), Message: text})
 			}}
+		if item == undoSteps {
+			e.loads.Remove(ctx)
+		}
 		err := patient(ctx, func() error { return u.item(ctx, item) })
 		if item == undoVMs {
 			ev := interval.Event{Kind: interval.EventPhaseEnded, Phase: string(plan.Undoing)}

@@ -41,8 +41,12 @@ type Workload struct {
 
 	Runtime time.Duration `json:"runtime_ns"` // 0: to completion
 	Prefill bool          `json:"prefill,omitempty"`
-	Seed    uint64        `json:"seed"`  // of the run; streams derive from it, the number, the ordinal and the instance
-	Scale   Scale         `json:"scale"` // of a rehearsal
+	// Remove, with Prefill: take away what an earlier prefill made outside of the VM, instead of making it. Only for workloads whose
+	// prefill has Plan.Removes.
+	Remove bool `json:"remove,omitempty"`
+
+	Seed  uint64 `json:"seed"`  // of the run; streams derive from it, the number, the ordinal and the instance
+	Scale Scale  `json:"scale"` // of a rehearsal
 
 	// StartNanos is the start time on the run's time axis, whose zero is ZeroUnixNanos; 0 starts at once. Intervals are
 	// reported on this axis. Without ZeroUnixNanos the axis begins when Run is called.
@@ -97,6 +101,9 @@ type Plan struct {
 	Program *ProgramPlan `json:"program,omitempty"`
 	// Replaces is what the prefill of the workload replaces although it is not the VM's own: `endpoint "rds"`. Only one VM may do that.
 	Replaces string `json:"replaces,omitempty"`
+	// Removes is what the end of the run removes of what this prefill made outside of the VM: `the tables of endpoint "rds"`; "" for
+	// nothing.
+	Removes string `json:"removes,omitempty"`
 	// InStep: the VMs of the load wait for each other, and the first one has a server of it that all of them are clients of. Generators
 	// say so if Workload.Remote.VMs is more than one.
 	InStep bool `json:"in_step,omitempty"`

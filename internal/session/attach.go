@@ -34,6 +34,9 @@ func (x *execution) keepOutputs(w load.Workload, list []load.Output) {
 	if w.Prefill {
 		start = w.VM + "-prefill"
 	}
+	if w.Remove {
+		start = w.VM + "-remove"
+	}
 	for _, o := range list {
 		name := fmt.Sprintf("%s/%s/%s-%s", programsFolder, fileName(w.Name), fileName(start), o.Name)
 		_ = x.record.writer.Attach(name, strings.NewReader(o.Text)) // the writer reports a bundle that cannot be written

@@ -34,7 +34,7 @@ type observer struct {
 // Prepared records the engine of a load on one VM if it differs from the plan.
 func (o *observer) Prepared(w load.Workload, engine interval.Engine) {
 	planned := o.run.Plan.Engine(w.Name, w.Prefill)
-	if engine.IsZero() || reflect.DeepEqual(engine, planned) {
+	if w.Remove || engine.IsZero() || reflect.DeepEqual(engine, planned) {
 		return
 	}
 	what := w.Name

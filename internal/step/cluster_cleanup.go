@@ -9,7 +9,8 @@ import (
 var clusterCleanUp = verb.Kind{
 	Name:    "cluster.CleanUp",
 	Summary: "Power on the nodes that this run powered off and delete this run's VMs.",
-	Doc: "Nothing else is touched: VMs of other runs, of X-Ray or of other users stay, regardless of their names, and nodes that " +
+	Doc: "Before that, tables that prefills of this run made on endpoints are removed, unless their workloads keep them. " +
+		"Nothing else is touched: VMs of other runs, of X-Ray or of other users stay, regardless of their names, and nodes that " +
 		"were switched off by another party stay off. The log of the run lists all foreign objects on the target, with the reason. " +
 		"At the beginning of setup the step therefore finds nothing to do. Its work at the end of teardown is also done at the end " +
 		"of every run.",
@@ -40,6 +41,7 @@ func (s *cleanUp) Run(ctx context.Context, env *verb.Env) error {
 			return err
 		}
 	}
+	env.Loads.Remove(ctx)
 	annotate(env, s.Annotate, "Deleting the run's VMs")
 	if err := env.VMs.Delete(ctx); err != nil {
 		return err

@@ -92,6 +92,9 @@ type Loads interface {
 	Settle(ctx context.Context, s Settling) error
 	// Stop ends a load and waits for its last interval.
 	Stop(ctx context.Context, workload string) error
+	// Remove takes away what prefills made outside of their VMs, as planned, while these VMs exist. What it cannot remove is
+	// reported as an event. Without such prefills it does nothing.
+	Remove(ctx context.Context)
 }
 
 // Notes reports events of a step to users.

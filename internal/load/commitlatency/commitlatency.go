@@ -124,7 +124,7 @@ func (Generator) Plan(w load.Workload) (load.Plan, error) {
 	if w.Prefill {
 		p.BytesWritten = emptyBytes + 2*bareBytes
 		if c.server.Endpoint != "" {
-			p.Notes = append(p.Notes, "the prefill replaces the table "+table+" of the endpoint, and it stays there after the run")
+			p.Notes = append(p.Notes, "the prefill replaces the table "+table+" of the endpoint")
 		}
 		return p, nil
 	}

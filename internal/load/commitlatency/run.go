@@ -123,7 +123,11 @@ func (in *instance) fill(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, statement := range []string{"DROP TABLE IF EXISTS " + table, "CREATE TABLE " + table + " (at timestamptz NOT NULL DEFAULT now(), content bytea NOT NULL)"} {
+	statements := []string{"DROP TABLE IF EXISTS " + table, "CREATE TABLE " + table + " (at timestamptz NOT NULL DEFAULT now(), content bytea NOT NULL)"}
+	if in.workload.Remove {
+		statements = statements[:1]
+	}
+	for _, statement := range statements {
 		if _, err := in.server.Query(ctx, statement); err != nil {
 			return err
 		}

@@ -31,10 +31,14 @@ type Place struct {
 	// FileSystem is made on disks that are block devices.
 	FileSystem program.FileSystem
 	shared     bool // all VMs have the same endpoint
+	keep       bool // the tables of the endpoint stay
 }
 
 // FileSystemNames are the options that say what block devices get.
 var FileSystemNames = []string{"file_system", "mount_options"}
+
+// KeepName is the option that keeps the data of an endpoint after the run.
+const KeepName = "keep_data"
 
 // ordinalMark in the name of an endpoint is replaced by the number of the VM in its group, from 1.
 const ordinalMark = "{n}"
@@ -43,6 +47,13 @@ const ordinalMark = "{n}"
 func ReadPlace(o *load.Options, w *load.Workload, logDisk string) Place {
 	name := o.Values["endpoint"]
 	p := Place{Endpoint: strings.ReplaceAll(name, ordinalMark, strconv.Itoa(w.Ordinal+1)), shared: !strings.Contains(name, ordinalMark)}
+	switch keep := o.Values[KeepName]; keep {
+	case "", "false":
+	case "true":
+		p.keep = true
+	default:
+		o.Fault(KeepName, KeepName+": %q is not true or false", keep)
+	}
 	if p.Endpoint != "" {
 		if !program.EndpointName(p.Endpoint) {
 			o.Fault("endpoint", "endpoint: %q is not a name of letters, digits, - and _", p.Endpoint)
@@ -53,6 +64,9 @@ func ReadPlace(o *load.Options, w *load.Workload, logDisk string) Place {
 			}
 		}
 		return p
+	}
+	if p.keep {
+		o.Fault(KeepName, KeepName+": the data of a server of its own is removed with its VM")
 	}
 	p.FileSystem = readFileSystem(o)
 	var names []string
@@ -156,8 +170,9 @@ func (p Place) Plan(w *load.Workload, into *load.Plan, d Data, log Log) error {
 	if p.Endpoint != "" {
 		into.Program.Data = append(into.Program.Data, program.EndpointFacts(p.Endpoint))
 		if p.shared {
-			into.Replaces = fmt.Sprintf("the tables of endpoint %q", p.Endpoint)
+			into.Replaces = p.tables()
 		}
+		p.planEnd(w, into)
 		return nil
 	}
 	into.Program.Data = append(into.Program.Data,
@@ -180,6 +195,20 @@ func (p Place) Plan(w *load.Workload, into *load.Plan, d Data, log Log) error {
 		}
 	}
 	return nil
+}
+
+func (p Place) tables() string { return fmt.Sprintf("the tables of endpoint %q", p.Endpoint) }
+
+// planEnd notes what becomes of the tables that a prefill makes on an endpoint.
+func (p Place) planEnd(w *load.Workload, into *load.Plan) {
+	switch {
+	case !w.Prefill:
+	case p.keep:
+		into.Notes = append(into.Notes, p.tables()+" stay there after the run ("+KeepName+")")
+	default:
+		into.Removes = p.tables()
+		into.Notes = append(into.Notes, "the end of the run removes "+into.Removes)
+	}
 }
 
 // planFileSystem notes what disks get that are block devices, which a plan does not know.

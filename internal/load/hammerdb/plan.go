@@ -31,7 +31,7 @@ func (c *config) plan(w *load.Workload) (load.Plan, error) {
 		c.show(&p, Check)
 		p.BytesWritten = 2 * dataBytes(n) // with the WAL
 		if !own {
-			note("the prefill replaces the tables of HammerDB in the endpoint, and they stay there after the run")
+			note("the prefill replaces the tables of HammerDB in the endpoint")
 		}
 		return p, nil
 	}

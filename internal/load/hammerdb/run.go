@@ -191,7 +191,7 @@ func (in *instance) build(ctx context.Context) error {
 	if in.config.server.Endpoint != "" {
 		prepare = in.empty
 	}
-	if err := prepare(ctx); err != nil {
+	if err := prepare(ctx); err != nil || in.workload.Remove {
 		return err
 	}
 	for _, action := range []Action{Build, Check} {

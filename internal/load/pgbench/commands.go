@@ -22,6 +22,11 @@ func (k commands) initialise() program.Command {
 	return k.Command("pgbench", k.withDatabase(args)...)
 }
 
+// remove drops the tables that initialise makes.
+func (k commands) remove() program.Command {
+	return k.Command("pgbench", k.withDatabase(append([]string{"--initialize", "--init-steps=d"}, k.Reach()...))...)
+}
+
 func (k commands) withDatabase(args []string) []string {
 	if k.config.server.Endpoint != "" {
 		return args

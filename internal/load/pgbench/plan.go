@@ -28,7 +28,7 @@ func (c *config) plan(w *load.Workload) (load.Plan, error) {
 	if w.Prefill {
 		postgres.Show(&p, run.initialise())
 		if !own {
-			p.Notes = append(p.Notes, "the prefill replaces the tables pgbench_* of the endpoint, and they stay there after the run")
+			p.Notes = append(p.Notes, "the prefill replaces the tables pgbench_* of the endpoint")
 		}
 		p.BytesWritten = 2 * dataBytes(c.scale) // with the WAL
 		return p, nil

@@ -170,7 +170,11 @@ func (in *instance) initialise(ctx context.Context) error {
 			return err
 		}
 	}
-	_, err := in.server.Run(ctx, in.commands.initialise())
+	command := in.commands.initialise()
+	if in.workload.Remove {
+		command = in.commands.remove()
+	}
+	_, err := in.server.Run(ctx, command)
 	in.server.Stop()
 	return err
 }

@@ -189,6 +189,11 @@ func TestEndpointLoad(t *testing.T) {
 	if total := sum.Totals(); total.Operations == 0 || strings.Contains(said, "s3cret") {
 		t.Errorf("%d operations; outputs:\n%s", total.Operations, said)
 	}
+	fill.Remove = true
+	run(t, fill)
+	if _, err := (pgbench.Generator{}).Prepare(t.Context(), w); err == nil || !strings.Contains(err.Error(), "found none") {
+		t.Errorf("after the removal: %v", err)
+	}
 }
 
 // A server that asked for huge pages and has none says so.

@@ -54,6 +54,9 @@ func (in *instance) fillDatabase(ctx context.Context) error {
 		if err := in.keep(ctx, in.command("cleanup")); err != nil {
 			return in.server.Conceal(err)
 		}
+		if in.workload.Remove {
+			return nil
+		}
 	} else if err := in.server.Create(ctx); err != nil {
 		return err
 	}

@@ -214,6 +214,19 @@ func TestDatabaseEndpoint(t *testing.T) {
 	if sum.Totals().Operations == 0 || strings.Contains(filled+said, "s3cret") || strings.Contains(filled+said, dir) {
 		t.Errorf("%d operations; outputs:\n%s%s", sum.Totals().Operations, filled, said)
 	}
+	checkRemoval(t, fill)
+}
+
+// checkRemoval removes what a prefill made, after which its load is refused and nothing is left to remove.
+func checkRemoval(t *testing.T, fill load.Workload) {
+	t.Helper()
+	fill.Remove = true
+	drive(t, fill)
+	drive(t, fill)
+	fill.Prefill, fill.Remove = false, false
+	if _, err := (sysbench.Generator{}).Prepare(t.Context(), fill); err == nil || !strings.Contains(err.Error(), "found none") {
+		t.Errorf("after the removal: %v", err)
+	}
 }
 
 // MariaDB's endpoint asks for a password, which is in no output, no list of arguments and no file.
@@ -268,6 +281,8 @@ func TestMariaDBEndpoint(t *testing.T) {
 	if out, err := exec.Command("grep", "-rlaF", "s3cret", filepath.Join(dir, "sysbench-mariadb-lab-db")).Output(); len(out) > 0 {
 		t.Errorf("the password is in files: %s, %v", out, err)
 	}
+	w.Prefill = true
+	checkRemoval(t, w)
 }
 
 // A load that is stopped while transactions run has all of them.

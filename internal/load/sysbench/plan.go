@@ -65,7 +65,7 @@ func (c *config) planDatabase(w *load.Workload, p *load.Plan) error {
 			p.Notes = append(p.Notes, "all data fits into the buffer pool of "+unit.FormatBytes(b)+": once it is there, reads do not reach the disks")
 		}
 	case d.endpoint:
-		p.Notes = append(p.Notes, "the prefill replaces the tables sbtest* of the endpoint, and they stay there after the run")
+		p.Notes = append(p.Notes, "the prefill replaces the tables sbtest* of the endpoint")
 	default:
 		p.BytesWritten = 2 * d.bytes(d.rows) // with the log
 	}
