@@ -23,7 +23,8 @@ var generatorBusy = rule.Rule{
 	Summary: "a thread of a load generator was CPU-bound",
 	Doc: "A CPU-bound generator measures itself: its CPU limits the throughput, and every latency contains its queue. An " +
 		"interval counts when the busiest thread used 95 % of a CPU or more. Where the CPU use of single threads is " +
-		"unknown, the rule uses the average CPU time of all threads.",
+		"unknown, the rule uses the average CPU time of all threads. Loads that compute, such as sysbench cpu or STREAM, are left out: " +
+		"their CPU time is what they measure.",
 	Example: `The load generator of randread was CPU-bound in 58 % of its intervals on vm-0001; it may be the bottleneck, not the target.`,
 	Check:   checkGeneratorBusy,
 }
@@ -31,6 +32,9 @@ var generatorBusy = rule.Rule{
 func checkGeneratorBusy(in *rule.Input) []finding.Finding {
 	var list []finding.Finding
 	for _, l := range rule.Measured(in) {
+		if w, known := in.KnownPlan().Workload(l.Workload); known && w.Load != nil && w.Load.Computes {
+			continue
+		}
 		var worst *digest.Stream
 		busy := 0
 		cores := func(s *digest.Stream) float64 { return float64(s.CPUNanos) / float64(max(1, s.Lasted())) }

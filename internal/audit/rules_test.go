@@ -501,3 +501,15 @@ func TestPowerCutByTheRunIsNoLoss(t *testing.T) {
 		}
 	}
 }
+
+// The CPU time of a load that computes is its work, and not an effort that limits it.
+func TestLoadsThatComputeAreNotCPUBound(t *testing.T) {
+	for _, computes := range []bool{false, true} {
+		m := sound()
+		each(func(iv *interval.Interval) { iv.CPUNanos = second })(m)
+		m.in.Plan.Workloads[0].Load.Computes = computes
+		if found := m.found("generator-cpu-bound"); len(found) == 0 != computes {
+			t.Errorf("computes %t: %+v", computes, found)
+		}
+	}
+}

@@ -162,8 +162,8 @@ func TestQueryResult(t *testing.T) {
 	s, err := evaluate.Run(context.Background(), evaluate.Input{
 		Bundle: b, Metrics: store, Ended: result.EndedCompleted, Scenario: &scenario.Scenario{Results: []scenario.Result{
 			{Name: "sum in PromQL", Source: scenario.FromQuery, Group: "g", Type: "generic", Query: "sum(" + rate + ")"},
-			{Name: "sum by us", Source: scenario.FromQuery, Group: "g", Type: "generic", Query: rate, Aggregate: "sum"},
-			{Name: "each", Source: scenario.FromQuery, Group: "g", Type: "generic", Query: rate},
+			{Name: "sum by us", Source: scenario.FromQuery, Group: "g", Type: "generic", Query: rate, Aggregate: "sum", YLabel: "operations/s"},
+			{Name: "each", Source: scenario.FromQuery, Group: "g", Type: "generic", Query: rate, YLabel: "Rate (IOPS)"},
 			{Name: "broken", Source: scenario.FromQuery, Group: "g", Type: "generic", Query: "sum("},
 			{Name: "nothing", Source: scenario.FromQuery, Group: "g", Type: "generic", Query: "no_such_metric"},
 			{Name: "intervals", Source: scenario.FromGroup, Group: "g", Type: "iops", Aggregate: "sum"},
@@ -175,6 +175,11 @@ func TestQueryResult(t *testing.T) {
 	for i := range 2 {
 		if st := s.Results[i].Stats[0]; st.Max != 300 || st.Min != 100 {
 			t.Errorf("%s: %+v", s.Results[i].Name, st)
+		}
+	}
+	for i, want := range []string{"", "operations/s", ""} { // a single word is a unit, a title is not
+		if unit := s.Results[i].Unit; unit != want {
+			t.Errorf("%s: unit %q, want %q", s.Results[i].Name, unit, want)
 		}
 	}
 	// A point of a query covers the time before it, a point of intervals is in the middle of its second.

@@ -8,6 +8,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -58,7 +59,7 @@ func (ev *evaluator) result(ctx context.Context, r *shown, s *result.Summary) re
 		ev.trafficResult(ctx, r, &e)
 	}
 	e.addStalls(r, &ev.stalls)
-	e.Unit = cmp.Or(e.Unit, unitOf(r.Type, ev.manifest.Engines[r.Workload]))
+	e.Unit = cmp.Or(e.Unit, unitOf(r.Type, ev.manifest.Engines[r.Workload]), labelledUnit(r.Result))
 	scale := 1.0
 	if r.Type == "latency" {
 		scale = 1e3 // X-Ray states expected latencies in microseconds
@@ -77,6 +78,17 @@ func (ev *evaluator) result(ctx context.Context, r *shown, s *result.Summary) re
 	e.Checks = ev.checks(r.Result, &e.Evaluated, s)
 	return e.Evaluated
 }
+
+// labelledUnit is what the scenario writes on the vertical axis of a query, if that is a unit and not a title.
+func labelledUnit(r scenario.Result) string {
+	if r.Source != scenario.FromQuery || len(r.YLabel) > unitBytesMax || strings.ContainsAny(r.YLabel, " \t()") {
+		return ""
+	}
+	return r.YLabel
+}
+
+// unitBytesMax is the longest label that is taken for a unit: "transactions/s" is one.
+const unitBytesMax = 16
 
 func unitOf(kind string, engine interval.Engine) string {
 	switch kind {

@@ -109,6 +109,8 @@ type Plan struct {
 	InStep bool `json:"in_step,omitempty"`
 	// InMemory: the data of the load is meant to be in memory. Its disks have at most a log of changes, and copies of the data.
 	InMemory bool `json:"in_memory,omitempty"`
+	// Computes: the load is computation or access to memory, whose CPU time is the work and not an effort beside it.
+	Computes bool `json:"computes,omitempty"`
 	// BytesWritten is the upper bound of bytes written: exact for size-bound jobs, -1 if only a rate or the device limits
 	// it.
 	BytesWritten int64 `json:"bytes_written"`

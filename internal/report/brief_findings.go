@@ -77,14 +77,17 @@ func sharedClaim(group []finding.Finding) string {
 	if slices.ContainsFunc(group, func(f finding.Finding) bool { return f.Subject == "" }) {
 		return fmt.Sprintf("%s Also: %d more.", first, len(group)-1)
 	}
-	return first + " Also: " + alsoConcerned(group) + "."
+	if also := alsoConcerned(group); also != "" {
+		return first + " Also: " + also + "."
+	}
+	return first
 }
 
 // startPattern matches the start number that follows the name of a workload in a claim.
 var startPattern = regexp.MustCompile(`^ \((?:start \d+|prefill)\)`)
 
-// directionPattern matches the direction in a claim.
-var directionPattern = regexp.MustCompile(`\b(read|write|trim)s?\b`)
+// directionPattern matches the direction in a claim, or the kind of its operations.
+var directionPattern = regexp.MustCompile(`\b(read|write|trim)s?\b|\b([\w-]+) operations\b`)
 
 // alsoNamed bounds how many further findings of a group are named.
 const alsoNamed = 3
@@ -104,7 +107,10 @@ func alsoConcerned(group []finding.Finding) string {
 			label += startPattern.FindString(rest)
 		}
 		if m := directionPattern.FindStringSubmatch(before + " " + rest); m != nil && len(subjects) < len(group) {
-			label += " " + m[1] + "s"
+			label += " " + m[2]
+			if m[1] != "" {
+				label += m[1] + "s"
+			}
 		}
 		if !slices.Contains(labels, label) {
 			labels = append(labels, label)

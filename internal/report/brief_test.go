@@ -61,6 +61,8 @@ func TestFoldedFindingsAreToldApart(t *testing.T) {
 		{[]finding.Finding{few("OLTP Warm-up", "OLTP Warm-up (start 2) has too few write operations (7,002)"), few("DSS", "DSS has too few read operations (12)")},
 			"Also: OLTP Warm-up (start 2) writes, DSS reads. ["},
 		{[]finding.Finding{few("DSS", "DSS has too few write operations (12)")}, "Also: DSS. ["},
+		{[]finding.Finding{few("OLTP Warm-up", "OLTP Warm-up has too few add operations (12)")}, "Also: OLTP Warm-up add. ["},
+		{[]finding.Finding{few("OLTP Warm-up", "OLTP Warm-up has too few reads (12)")}, "Also: OLTP Warm-up reads. ["},
 	}
 	for _, c := range cases {
 		run := smallRun()

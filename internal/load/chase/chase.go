@@ -44,7 +44,7 @@ func (Generator) Plan(w load.Workload) (load.Plan, error) {
 	if err != nil {
 		return load.Plan{}, err
 	}
-	p := load.Plan{Engine: c.engine(), MemoryBytes: c.memory()}
+	p := load.Plan{Engine: c.engine(), Computes: true, MemoryBytes: c.memory()}
 	p.Jobs = []load.JobPlan{{Name: Name, Pattern: "pointer chase", QueueDepth: 1, Clones: 1, Pauses: true}}
 	p.Notes = append(p.Notes, fmt.Sprintf("%d working sets from %s to %s, one dependent load at a time, stride %d bytes", len(c.sizes),
 		unit.FormatBytes(c.sizes[0]), unit.FormatBytes(c.sizes[len(c.sizes)-1]), memory.Line))

@@ -47,7 +47,7 @@ func (Generator) Plan(w load.Workload) (load.Plan, error) {
 	if err != nil {
 		return load.Plan{}, err
 	}
-	p := load.Plan{Engine: engine(), MemoryBytes: arrays * c.arrayBytes}
+	p := load.Plan{Engine: engine(), Computes: true, MemoryBytes: arrays * c.arrayBytes}
 	p.Jobs = []load.JobPlan{{Name: Name, Pattern: "copy, scale, add, triad", QueueDepth: 1, Clones: 1, Pauses: true}}
 	if c.arrayBytes == 0 {
 		p.Notes = append(p.Notes, fmt.Sprintf("three arrays, each of %d times the last-level caches of the VM", cacheTimes))

@@ -37,7 +37,7 @@ func (c *config) plan(w *load.Workload) (load.Plan, error) {
 }
 
 func (c *config) planRun(w *load.Workload, p *load.Plan) {
-	p.Jobs = []load.JobPlan{c.job()}
+	p.Jobs, p.Computes = []load.JobPlan{c.job()}, c.database == nil && c.test.name != "fileio"
 	if w.Runtime%time.Second != 0 {
 		p.Notes = append(p.Notes, "sysbench runs for whole seconds: "+seconds(w.Runtime)+" s")
 	}

@@ -203,6 +203,11 @@ func contentFact(planned *load.Plan) string {
 	return ""
 }
 
+// dataless reports whether a load has nothing that a prefill could write, as that of a CPU or a network.
+func dataless(p *load.Plan) bool {
+	return p.Computes || p.Program != nil && len(p.Program.Data) == 0 && len(p.Extents) == 0
+}
+
 // writtenFact says how much of the data the prefills of this run wrote before the load: first writes to new space, and reads of space
 // that was never written, are not what a system in use does. The prefill of one workload may write what another one of its group uses.
 func writtenFact(d *Document, w *Workload, p *plan.Plan, planned *load.Plan) string {
@@ -229,6 +234,8 @@ func writtenFact(d *Document, w *Workload, p *plan.Plan, planned *load.Plan) str
 		}
 	}
 	switch {
+	case len(by) == 0 && planned != nil && dataless(planned):
+		return ""
 	case len(by) == 0:
 		return "no prefill of this data in this run"
 	case broken:
