@@ -118,7 +118,7 @@ func FactorsOf(m *result.Manifest, p *plan.Plan) []Factor {
 	for i := range p.Groups {
 		g := &p.Groups[i]
 		add("number of VMs of "+g.Name, fmt.Sprint(g.CountFinal))
-		add("size of the VMs of "+g.Name, fmt.Sprintf("%d vCPUs, %s", g.VCPUs, unit.FormatBytes(g.RAMBytes)))
+		add("size of the VMs of "+g.Name, fmt.Sprintf("%s, %s", g.CPUs(), unit.FormatBytes(g.RAMBytes)))
 		add("data per VM of "+g.Name, unit.FormatBytes(g.TouchedBytes))
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Engines)) {

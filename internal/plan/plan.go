@@ -93,18 +93,19 @@ type Target struct {
 
 // Group is one group with its VMs, including those that Grow adds.
 type Group struct {
-	Name          string `json:"name"`
-	Prefix        string `json:"prefix"` // of VM names
-	Template      string `json:"template"`
-	VCPUs         int    `json:"vcpus"`
-	RAMBytes      int64  `json:"ram_bytes"`
-	ExporterPorts []int  `json:"exporter_ports,omitempty"`
-	NodeIndexes   []int  `json:"node_indexes"`
-	Count         int    `json:"count"`       // when deployed
-	CountFinal    int    `json:"count_final"` // after the last Grow
-	Disks         []Disk `json:"disks"`       // of each VM
-	VMs           []VM   `json:"vms"`
-	TouchedBytes  int64  `json:"touched_bytes"` // per VM: extents of all its workloads, merged
+	Name          string          `json:"name"`
+	Prefix        string          `json:"prefix"` // of VM names
+	Template      string          `json:"template"`
+	VCPUs         int             `json:"vcpus"`
+	Topology      target.Topology `json:"cpu_topology,omitzero"`
+	RAMBytes      int64           `json:"ram_bytes"`
+	ExporterPorts []int           `json:"exporter_ports,omitempty"`
+	NodeIndexes   []int           `json:"node_indexes"`
+	Count         int             `json:"count"`       // when deployed
+	CountFinal    int             `json:"count_final"` // after the last Grow
+	Disks         []Disk          `json:"disks"`       // of each VM
+	VMs           []VM            `json:"vms"`
+	TouchedBytes  int64           `json:"touched_bytes"` // per VM: extents of all its workloads, merged
 	// ScenarioCount and ScenarioCountFinal are the scenario's counts on all nodes of the target, before the scaling of a
 	// rehearsal.
 	ScenarioCount      int         `json:"scenario_count"`

@@ -131,7 +131,7 @@ func (p *Plan) textGroups(b *strings.Builder) {
 		if g.CountFinal > g.Count {
 			grown = fmt.Sprintf(", grows to %d", g.CountFinal)
 		}
-		fmt.Fprintf(b, "  %s: %d%s; template %s, %d vCPUs, %s", textio.Line(g.Name), g.Count, grown, textio.Line(g.Template), g.VCPUs,
+		fmt.Fprintf(b, "  %s: %d%s; template %s, %s, %s", textio.Line(g.Name), g.Count, grown, textio.Line(g.Template), g.CPUs(),
 			unit.FormatBytes(g.RAMBytes))
 		if len(g.Disks) > 0 {
 			fmt.Fprintf(b, ", %d × %s (%s)", len(g.Disks), unit.FormatBytes(g.Disks[0].SizeBytes), span(g.Disks))

@@ -108,6 +108,8 @@ func (s *setting) set(t *testing.T, key, value string) {
 		}
 	case "templates":
 		s.inventory.AnyTemplate, s.inventory.Templates = false, strings.Split(value, ",")
+	case "topologies":
+		s.inventory.Topologies = value == "yes"
 	case "shell":
 		s.options.AllowShell = value == "yes"
 	case "rehearse":

@@ -31,6 +31,7 @@ func (c rehearsing) rehearseVMs() {
 		}
 		if vcpus != g.VCPUs {
 			r.VCPUs[g.Name] = [2]int{vcpus, g.VCPUs}
+			g.Topology = target.Topology{} // its CPUs would not fit it
 		}
 		if ram != g.RAMBytes {
 			r.RAMBytes[g.Name] = [2]int64{ram, g.RAMBytes}

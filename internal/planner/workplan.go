@@ -54,6 +54,9 @@ func (c workloads) planGroups() {
 			ExporterPorts: g.ExporterPorts, NodeIndexes: first.GroupNodes(g.Name), Counts: scaled[g.Name],
 			ScenarioCount: whole[g.Name][0], ScenarioCountFinal: slices.Max(whole[g.Name]), VMs: []plan.VM{}, Disks: []plan.Disk{},
 		}
+		if g.CPUSockets > 0 {
+			p.Topology = c.topology(g, p.VCPUs)
+		}
 		p.Count, p.CountFinal = p.Scaled(series[0]), p.Scaled(slices.Max(series))
 		for i := range g.DiskCount {
 			p.Disks = append(p.Disks, plan.Disk{Device: "/dev/" + target.DiskName(i+1), SizeBytes: g.DiskBytes, ScenarioBytes: g.DiskBytes})
@@ -67,6 +70,20 @@ func (c workloads) planGroups() {
 		}
 		c.plan.Groups = append(c.plan.Groups, p)
 	}
+}
+
+// topology divides the CPUs of a group. A target that cannot is a problem, except in rehearsals, which are not about performance.
+func (c workloads) topology(g scenario.Group, vcpus int) target.Topology {
+	t := target.Topology{Sockets: g.CPUSockets, Cores: vcpus / (g.CPUSockets * g.CPUThreads), Threads: g.CPUThreads}
+	if c.inventory.Topologies {
+		return t
+	}
+	if c.options.Rehearse == 0 {
+		c.problems.Add(diag.Diagnostic{Code: codeLacks, Severity: diag.SeverityError, Pos: g.Pos,
+			Message: fmt.Sprintf("target %q cannot give VMs of group %q %s", c.inventory.Name, g.Name, t),
+			Hint:    fmt.Sprintf("the provider %q has no CPU topologies; leave out cpu_sockets and cpu_threads", c.inventory.Provider)})
+	}
+	return target.Topology{}
 }
 
 // groupCounts returns for each group its successive VM counts on this number of nodes, in the numbers of the scenario, and

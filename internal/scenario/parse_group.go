@@ -9,7 +9,7 @@ import (
 )
 
 var (
-	groupKeys = []string{"template", "template_type", "vcpus", "ram_mb", "data_disks", "nodes", "count_per_node",
+	groupKeys = []string{"template", "template_type", "vcpus", "cpu_sockets", "cpu_threads", "ram_mb", "data_disks", "nodes", "count_per_node",
 		"count_per_cluster", "exporter_ports"}
 	diskKeys      = []string{"count", "size"}
 	templateTypes = []string{"DISK", "OVF"}
@@ -20,6 +20,7 @@ const (
 	vcpusDefault  = 2
 	ramMiBDefault = 2048
 	vcpusMax      = 4096
+	cpuThreadsMax = 8 // per core, more than any processor has
 	ramMiBMax     = 64 << 20
 	disksMax      = 256
 	diskGiBMax    = 1 << 20
@@ -49,6 +50,7 @@ func (p *parser) group(e entry) Group {
 	gp := groupParser{f, &g}
 	gp.disks()
 	gp.placement()
+	gp.topology()
 	for _, n := range f.list("exporter_ports") {
 		port, ok := yamltree.AsInt(n)
 		if !ok || port < 1 || port > 65535 {
@@ -94,6 +96,25 @@ func (g groupParser) disks() {
 		g.report(n, "wrong-shape", "write count: and size: below it",
 			"%s: data_disks is %s where count and size are wanted", g.what, quoteNode(n))
 	}
+}
+
+// topology reads how the CPUs are divided into sockets, cores and threads. It has to have as many CPUs as the VM.
+func (g groupParser) topology() {
+	sockets, threads := int(g.integer("cpu_sockets", 1, vcpusMax, 0)), int(g.integer("cpu_threads", 1, cpuThreadsMax, 0))
+	if sockets == 0 && threads == 0 {
+		return
+	}
+	key := g.key["cpu_sockets"]
+	if sockets == 0 {
+		sockets, key = 1, g.key["cpu_threads"]
+	}
+	threads = max(threads, 1)
+	if g.VCPUs%(sockets*threads) != 0 {
+		g.report(key, "cpu-topology", "vcpus must be a multiple of cpu_sockets times cpu_threads",
+			"%s: %d vCPUs cannot be divided into %d sockets with %d threads per core", g.what, g.VCPUs, sockets, threads)
+		return
+	}
+	g.CPUSockets, g.CPUThreads = sockets, threads
 }
 
 // placement reads the node slice and the counts.

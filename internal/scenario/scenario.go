@@ -80,6 +80,8 @@ type Group struct {
 	Template      string        `json:"template"`
 	TemplateType  string        `json:"template_type,omitempty"` // "DISK" or "OVF"; empty is "DISK"
 	VCPUs         int           `json:"vcpus,omitempty"`
+	CPUSockets    int           `json:"cpu_sockets,omitempty"` // extension; 0: as the target divides them
+	CPUThreads    int           `json:"cpu_threads,omitempty"` // extension: per core; 0 without CPUSockets
 	RAMBytes      int64         `json:"ram_bytes,omitempty"`
 	DiskCount     int           `json:"disk_count,omitempty"`
 	DiskBytes     int64         `json:"disk_bytes,omitempty"` // of each data disk

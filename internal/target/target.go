@@ -13,6 +13,7 @@ package target
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"time"
 )
@@ -71,16 +72,37 @@ type VM struct {
 
 // VMSpec is the specification of a VM to create.
 type VMSpec struct {
-	Name      string  `json:"name"`
-	Group     string  `json:"group"`
-	Ordinal   int     `json:"ordinal"`
-	NodeID    string  `json:"node_id"`
-	Template  string  `json:"template"`
-	VCPUs     int     `json:"vcpus"`
-	RAMBytes  int64   `json:"ram_bytes"`
-	DiskBytes []int64 `json:"disk_bytes"`
+	Name     string `json:"name"`
+	Group    string `json:"group"`
+	Ordinal  int    `json:"ordinal"`
+	NodeID   string `json:"node_id"`
+	Template string `json:"template"`
+	VCPUs    int    `json:"vcpus"`
+	// Topology divides the VCPUs; zero: as the target does.
+	Topology  Topology `json:"cpu_topology,omitzero"`
+	RAMBytes  int64    `json:"ram_bytes"`
+	DiskBytes []int64  `json:"disk_bytes"`
 	// ExporterPorts are TCP ports of Prometheus exporters on the VM.
 	ExporterPorts []int `json:"exporter_ports,omitempty"`
+}
+
+// Topology divides the CPUs of a VM: sockets with cores with threads.
+type Topology struct {
+	Sockets int `json:"sockets"`
+	Cores   int `json:"cores"`   // per socket
+	Threads int `json:"threads"` // per core
+}
+
+// Set reports whether it divides anything.
+func (t Topology) Set() bool { return t != Topology{} }
+
+// String is "2 sockets × 4 cores × 2 threads", without threads if they are the cores.
+func (t Topology) String() string {
+	text := fmt.Sprintf("%d sockets × %d cores", t.Sockets, t.Cores)
+	if t.Threads > 1 {
+		text += fmt.Sprintf(" × %d threads", t.Threads)
+	}
+	return text
 }
 
 // Tag proves that an object belongs to one run of one controller. It is written on every object at creation.
@@ -132,6 +154,8 @@ type Inventory struct {
 	Logins *Logins `json:"logins,omitempty"`
 	// Overcommits: the CPUs and RAM of VMs are limits here, not reservations, so that their sum may exceed a node.
 	Overcommits bool `json:"overcommits,omitempty"`
+	// Topologies: VMs can have a Topology of their own.
+	Topologies bool `json:"cpu_topologies,omitempty"`
 }
 
 // Boot is the planned time from powering a VM on until its agent answers.

@@ -265,7 +265,7 @@ func newPlanView(raw json.RawMessage) planView {
 			if len(g.Disks) > 0 {
 				disks = fmt.Sprintf("%d × %s", len(g.Disks), unit.FormatBytes(g.Disks[0].SizeBytes))
 			}
-			v.Groups.Add(draw.Clean(g.Name), draw.Clean(cmp.Or(g.Template, "–")), vms, fmt.Sprint(g.VCPUs), unit.FormatBytes(g.RAMBytes), disks,
+			v.Groups.Add(draw.Clean(g.Name), draw.Clean(cmp.Or(g.Template, "–")), vms, strings.Replace(g.CPUs(), " vCPUs", "", 1), unit.FormatBytes(g.RAMBytes), disks,
 				unit.FormatBytes(g.TouchedBytes))
 		}
 	}

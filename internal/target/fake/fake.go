@@ -166,7 +166,7 @@ func (t *Target) Inventory(ctx context.Context) (target.Inventory, error) {
 		Provider: "fake", Name: t.config.Name, Simulated: true, Nodes: slices.Clone(t.nodes),
 		Templates: slices.Sorted(maps.Keys(t.config.Templates)), AnyTemplate: len(t.config.Templates) == 0,
 		TotalBytes: capacityBytes, Facts: slices.Clone(t.config.Facts),
-		Replication: t.config.Replication, PowerAllowed: t.config.Allow.NodePower, Simulates: map[target.Capability]string{},
+		Replication: t.config.Replication, PowerAllowed: t.config.Allow.NodePower, Simulates: map[target.Capability]string{}, Topologies: true,
 	}
 	if inventory.Name == "" {
 		inventory.Name = "fake"

@@ -144,7 +144,7 @@ func (m *builder) planOne(ctx context.Context, s *survey, tag target.Tag, spec t
 			ID: id, Name: spec.Name, Group: spec.Group, Ordinal: spec.Ordinal, NodeID: n.ID, Disks: []target.Disk{},
 			Power: target.PowerOff,
 		},
-		Template: spec.Template, VCPUs: max(1, spec.VCPUs), RAMBytes: spec.RAMBytes, MAC: domain.MAC(id),
+		Template: spec.Template, VCPUs: max(1, spec.VCPUs), Topology: spec.Topology, RAMBytes: spec.RAMBytes, MAC: domain.MAC(id),
 		Bases: b.from.bases(tag.Mark()), Created: time.Now().UTC(),
 	}
 	return b, nil
@@ -265,7 +265,7 @@ func (m *builder) describe(b *blueprint) (domain.Domain, error) {
 	metadata, err := domain.NewMetadata(b.tag, b.record)
 	d := domain.Domain{
 		Type: b.accel.Kind, CPUMode: m.settings.cpu, Name: domain.Name(id, b.spec.Name), UUID: id, Metadata: metadata,
-		RAMBytes: b.record.RAMBytes, VCPUs: b.record.VCPUs, Guest: &domain.Guest{MAC: b.record.MAC},
+		RAMBytes: b.record.RAMBytes, VCPUs: b.record.VCPUs, Topology: b.record.Topology, Guest: &domain.Guest{MAC: b.record.MAC},
 	}
 	if k := b.from.kernel; k != nil {
 		d.Kernel, d.Cmdline = b.pool.File(storage.VolumeName(mark, k.digest, "kernel")), k.cmdline

@@ -149,6 +149,9 @@ func (s *suite) specs(group string, n int) []target.VMSpec {
 			Name: fmt.Sprintf("%s-%04d", group, i+1), Group: group, Ordinal: i, Template: template, VCPUs: 1,
 			RAMBytes: 512 << 20, DiskBytes: []int64{4 << 20, 8 << 20}, NodeID: inventory.Nodes[i%len(inventory.Nodes)].ID,
 		}
+		if inventory.Topologies && i == 1 {
+			specs[i].VCPUs, specs[i].Topology = 2, target.Topology{Sockets: 1, Cores: 2, Threads: 1}
+		}
 	}
 	return specs
 }

@@ -29,6 +29,7 @@ type Domain struct {
 	Metadata *Metadata
 	RAMBytes int64
 	VCPUs    int
+	Topology target.Topology
 	// Kernel boots without a boot loader, with Initrd and Cmdline.
 	Kernel, Initrd, Cmdline string
 	CPUMode                 string // under KVM

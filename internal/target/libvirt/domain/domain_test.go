@@ -61,3 +61,19 @@ func TestBadRecords(t *testing.T) {
 func testTag() target.Tag {
 	return target.Tag{Controller: "c", Run: "r", Nonce: strings.Repeat("ab", 16)}
 }
+
+func TestTopology(t *testing.T) {
+	t.Parallel()
+	set := target.Topology{Sockets: 2, Cores: 4, Threads: 1}
+	const want = `<topology sockets="2" dies="1" cores="4" threads="1"/>`
+	for _, kind := range []string{KVM, TCG} {
+		text := string(Domain{Type: kind, CPUMode: "host-model", VCPUs: 8, Topology: set}.Text())
+		cpu, _, _ := strings.Cut(text[strings.Index(text, "<cpu"):], "</cpu>")
+		if !strings.Contains(cpu, want) || strings.Count(text, "<cpu") != 1 {
+			t.Errorf("%s: got %s", kind, cpu)
+		}
+		if text = string(Domain{Type: kind, CPUMode: "host-model", VCPUs: 8}.Text()); strings.Contains(text, "<topology") {
+			t.Errorf("%s without a topology: got %s", kind, text)
+		}
+	}
+}

@@ -28,12 +28,13 @@ const (
 
 // Record is a VM as it was created. Power, node and files, which may change outside, are read from the domain instead.
 type Record struct {
-	VM       target.VM `json:"vm"`
-	Template string    `json:"template"`
-	VCPUs    int       `json:"vcpus"`
-	RAMBytes int64     `json:"ram_bytes"`
-	MAC      string    `json:"mac"`
-	Seeded   bool      `json:"seeded"` // it has a disk with the identity of its guest
+	VM       target.VM       `json:"vm"`
+	Template string          `json:"template"`
+	VCPUs    int             `json:"vcpus"`
+	Topology target.Topology `json:"cpu_topology,omitzero"`
+	RAMBytes int64           `json:"ram_bytes"`
+	MAC      string          `json:"mac"`
+	Seeded   bool            `json:"seeded"` // it has a disk with the identity of its guest
 	// Bases are volumes that the disks of this VM read from and that are not its own: of the VM it was cloned from, or
 	// of a template that this run brought. They are kept for as long as a VM names them.
 	Bases   []string  `json:"bases,omitempty"`
