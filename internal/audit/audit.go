@@ -69,6 +69,7 @@ func Rules() []rule.Rule {
 		endedEarly,
 		vmImbalance,
 		checkpointStalls,
+		fewCheckpoints,
 		stretchedIntervals,
 		warmUpIncluded,
 		warmUpLeftOut,

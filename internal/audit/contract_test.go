@@ -68,6 +68,19 @@ func checkpoints(shares func(at int64) float64) func(*made) {
 	}
 }
 
+// database makes the load one that writes to databases, which start a checkpoint after so much time and have counted some.
+func database(every int64, counted int) func(*made) {
+	return func(m *made) {
+		checkpoints(func(int64) float64 { return 0 })(m)
+		m.load().Engines[0].CheckpointNanos = every
+		m.job().Writes, m.job().Flushes = true, true
+		m.in.Plan.Workloads[0].Load.Extents[0].Writes = true
+		for i := range m.intervals {
+			m.intervals[i].Gauges[1] = min(m.intervals[i].Gauges[1]*float64(counted), float64(counted))
+		}
+	}
+}
+
 // workingSet sets the bytes that the load uses.
 func (m *made) workingSet(bytes int64) { m.in.Plan.Workloads[0].Load.Extents[0].Length = bytes }
 
@@ -503,6 +516,11 @@ var contracts = map[string]contract{
 		silent: checkpoints(func(at int64) float64 {
 			return map[int64]float64{30: 0.1, 31: 0.1, 41: 0.2, 43: 0.2, 44: 0.6, 45: 0.6}[at]
 		}),
+	},
+	"few-checkpoints": {
+		fires: database(31*second, 1), severity: finding.Warning,
+		claim:  "w was measured for 1 m, less than two checkpoint intervals of its database (31 s each): 1 checkpoint began.",
+		silent: database(30*second, 1),
 	},
 	"fits-in-host-memory": {
 		fires: onNode("kvm", 8<<30+1), severity: finding.Info, claim: "w uses 8 GiB per node, which fit into its 8 GiB of memory",

@@ -129,3 +129,44 @@ func TestMemoryDatabase(t *testing.T) {
 		t.Errorf("%+v", found)
 	}
 }
+
+// TestCheckpointIntervals: a load of a database lasts for two of its checkpoint intervals at least. PostgreSQL has 5 minutes if nobody says
+// otherwise, and loads of one to five minutes are common: pgbench has examples of 60 s, and HammerDB a default of 5 minutes.
+func TestCheckpointIntervals(t *testing.T) {
+	const every = 300 * second
+	minutes := func(n int64) func(*made) {
+		return func(m *made) { m.load().ToNanos = m.load().FromNanos + n*60*second }
+	}
+	warmUp := func(m *made) { leavesOut(result.WarmUp{FromNanos: 10 * second, ToNanos: 70 * second, Steady: true})(m) }
+	both := func(list ...func(*made)) func(*made) {
+		return func(m *made) {
+			for _, change := range list {
+				change(m)
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		change func(*made)
+		claim  string
+	}{
+		"a minute":                 {minutes(1), "w was measured for 1 m, less than two checkpoint intervals of its database (5 m each): 0 checkpoints began."},
+		"five minutes":             {minutes(5), "measured for 5 m, less"},
+		"ten minutes":              {minutes(10), ""},
+		"ten, one of them warm-up": {both(minutes(10), warmUp), "measured for 9 m, less"},
+		"eleven, one of warm-up":   {both(minutes(11), warmUp), ""},
+		"only reads":               {func(m *made) { m.job().Writes = false }, ""},
+		"forced by the WAL":        {database(every, 2), ""},
+		"an endpoint":              {func(m *made) { m.in.Manifest.Engines, m.load().Engines[0].Gauges = nil, nil }, "less than two checkpoint intervals of its database (5 m each)."},
+		"MariaDB":                  {func(m *made) { m.load().Engines[0].CheckpointNanos = 0 }, ""},
+		"a rehearsal":              {func(m *made) { m.in.Manifest.Rehearsal = &result.Rehearsal{} }, ""},
+		"a simulated database":     {func(m *made) { m.in.Manifest.Target.Simulated = true }, ""},
+	} {
+		m := sound()
+		database(every, 0)(m)
+		c.change(m)
+		found := m.found("few-checkpoints")
+		if (len(found) > 0) != (c.claim != "") || len(found) > 0 && (!strings.Contains(found[0].Claim, c.claim) || found[0].Severity != finding.Warning) {
+			t.Errorf("%s: %+v, want %q", name, found, c.claim)
+		}
+	}
+}

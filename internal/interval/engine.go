@@ -19,6 +19,8 @@ type Engine struct {
 	// means those of I/O: read, write and trim.
 	Operations []string `json:"operations,omitempty"`
 	Gauges     []Gauge  `json:"gauges,omitempty"`
+	// CheckpointNanos is after how long the server of a database starts a checkpoint at the latest; 0 if it is unknown, or if there is none.
+	CheckpointNanos int64 `json:"checkpoint_ns,omitempty"`
 	// Notes are doubts about numbers, found on the machine that runs the load.
 	Notes []EngineNote `json:"notes,omitempty"`
 }

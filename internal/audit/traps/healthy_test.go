@@ -24,8 +24,9 @@ func TestHealthyRuns(t *testing.T) {
 		"a scan": func(s *scene) {
 			s.runs("load", "rw=read bs=1m iodepth=4 size=8g", 60, slower(func(int64) float64 { return 8 }))
 		},
-		"a database":         func(s *scene) { s.runs("load", rated, 60, fast()) },
-		"a queue depth of 1": func(s *scene) { s.runs("load", "rw=randread bs=4k iodepth=1 size=4g", 60, fast()) },
+		"a database":                  func(s *scene) { s.runs("load", rated, 60, fast()) },
+		"a database with checkpoints": func(s *scene) { s.database(30*second, 60) },
+		"a queue depth of 1":          func(s *scene) { s.runs("load", "rw=randread bs=4k iodepth=1 size=4g", 60, fast()) },
 		"four corners, one after the other": func(s *scene) {
 			s.runs("small", "rw=randread bs=8k iodepth=32 size=4g", 60, fast())
 			s.runs("large", "rw=read bs=1m iodepth=8 size=4g", 60, slower(func(int64) float64 { return 10 }))

@@ -118,6 +118,16 @@ func (s *scene) drives(w *plan.Workload, job string, seconds int, device storage
 	return s.intervals[first:]
 }
 
+// database runs a load on scripted storage as the database of a server that starts a checkpoint after so much time.
+func (s *scene) database(checkpointNanos int64, seconds int) {
+	s.t.Helper()
+	w := s.planned("load", writing)
+	s.prefill("load", 1)
+	w.Load.Engine.CheckpointNanos = checkpointNanos
+	s.manifest.Engines["load"] = w.Load.Engine
+	s.drives(w, writing, seconds, fast())
+}
+
 // really runs a load on the disks in the folder of the scene, by the native engine, on one VM.
 func (s *scene) really(name, job string, runtime time.Duration) {
 	s.t.Helper()

@@ -162,6 +162,7 @@ var scripted = []trap{
 		s.runs("load", reading, 20, fast())
 		s.steps("load", time.Minute)
 	}, "ended-early", quick, true},
+	{"a database between two checkpoints", func(s *scene) { s.database(300*second, 60) }, "few-checkpoints", quick, true},
 	{"bytes that do not fit", func(s *scene) {
 		list := s.runs("load", reading, 60, fast())
 		for i := range list {

@@ -8,7 +8,9 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
@@ -25,6 +27,7 @@ type Server struct {
 
 	// smallPages: the scenario asks for huge pages, and the server did not get them.
 	smallPages bool
+	checkpoint time.Duration // its checkpoint_timeout, 0 if it does not say
 }
 
 // Use is what a generator brings to its server.
@@ -145,6 +148,13 @@ func (s *Server) Up(ctx context.Context) (err error) {
 	// Texts are left out: addresses, paths, and commands and connections of a superuser, which may have passwords.
 	_, err = s.Query(ctx, "SELECT name, setting, unit, source FROM pg_settings"+
 		" WHERE source <> 'default' AND vartype <> 'string' AND name <> 'port' ORDER BY name")
+	if err != nil {
+		return err
+	}
+	timeout, err := s.Query(ctx, "SELECT setting FROM pg_settings WHERE name = 'checkpoint_timeout' AND unit = 's'")
+	if seconds, unknown := strconv.Atoi(strings.TrimSpace(timeout)); unknown == nil {
+		s.checkpoint = time.Duration(seconds) * time.Second
+	}
 	return err
 }
 
@@ -200,6 +210,7 @@ func (s *Server) Close() error {
 // Describe completes the engine of a load by its server.
 func (s *Server) Describe(e *interval.Engine) {
 	e.Backends = append([]string{"PostgreSQL " + s.Version}, s.Room.Storage()...)
+	e.CheckpointNanos = int64(s.checkpoint)
 	if s.smallPages {
 		e.Notes = append(e.Notes, interval.EngineNote{Code: interval.NoteSmallPages, Text: "huge_pages=try, and the system had none to give"})
 	}
