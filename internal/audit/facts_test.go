@@ -130,8 +130,8 @@ func TestMemoryDatabase(t *testing.T) {
 	}
 }
 
-// TestCheckpointIntervals: a load of a database lasts for two of its checkpoint intervals at least. PostgreSQL has 5 minutes if nobody says
-// otherwise, and loads of one to five minutes are common: pgbench has examples of 60 s, and HammerDB a default of 5 minutes.
+// TestCheckpointIntervals: a load of a database lasts for two of its checkpoint intervals at least. PostgreSQL has 5 minutes unless it is set
+// differently, and loads of one to five minutes are common: pgbench has examples of 60 s, and HammerDB a default of 5 minutes.
 func TestCheckpointIntervals(t *testing.T) {
 	const every = 300 * second
 	minutes := func(n int64) func(*made) {
