@@ -49,19 +49,25 @@ func (n Need) String() string {
 	return n.Program + " " + n.Oldest + " or newer"
 }
 
-// NeedsText lists needs and, once each, the packages that bring them.
-func (p *ProgramPlan) NeedsText() (programs, packages string) {
-	var names, brings []string
-	seen := map[string]bool{}
+// NeedsText lists needs and, once each, the packages that bring them: one text for each family of distributions.
+func (p *ProgramPlan) NeedsText() (programs string, packages []string) {
+	var names, families []string
+	brings := map[string][]string{}
 	for _, n := range p.Needs {
 		names = append(names, n.String())
 		for _, one := range n.Packages {
-			if text := one.Name + " (" + one.Family + ")"; !seen[text] {
-				seen[text], brings = true, append(brings, text)
+			if !slices.Contains(families, one.Family) {
+				families = append(families, one.Family)
+			}
+			if !slices.Contains(brings[one.Family], one.Name) {
+				brings[one.Family] = append(brings[one.Family], one.Name)
 			}
 		}
 	}
-	return strings.Join(names, ", "), strings.Join(brings, ", ")
+	for _, family := range families {
+		packages = append(packages, family+": "+strings.Join(brings[family], ", "))
+	}
+	return strings.Join(names, ", "), packages
 }
 
 // GuestImage is the command that builds an image of a distribution with all programs that are needed, "" if packages do not bring them.

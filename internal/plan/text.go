@@ -217,7 +217,10 @@ func textProgram(b *strings.Builder, p *load.ProgramPlan, o TextOptions) {
 		return
 	}
 	programs, packages := p.NeedsText()
-	fmt.Fprintf(b, "      needs %s, from %s\n", programs, packages)
+	fmt.Fprintf(b, "      needs %s\n", programs)
+	for _, list := range packages {
+		fmt.Fprintf(b, "      packages of %s\n", list)
+	}
 	if command := p.GuestImage(); o.guests && command != "" {
 		fmt.Fprintf(b, "      a Debian guest with them: %s\n", command)
 	}

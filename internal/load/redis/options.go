@@ -86,11 +86,7 @@ func parse(w *load.Workload) (*config, error) {
 	o := &load.Options{Values: w.Options}
 	c := &config{clients: o.Integer("clients", clientsDefault, clientsMax), pipeline: o.Integer("pipeline", 1, pipelineMax),
 		threads: o.Integer("threads", 1, threadsMax), keys: o.Integer("keys", keysDefault, keysMax), valueBytes: valueDefault}
-	if _, given := o.Values["endpoint"]; given {
-		o.Fault("endpoint", "endpoint: redis runs on a server of its own only")
-	} else {
-		c.place = database.ReadPlace(o, w, "disk")
-	}
+	c.place = database.ReadPlace(o, w, "disk")
 	c.settings = settings.Read(o, c.place, own)
 	if text, given := o.Values["value_size"]; given {
 		n, err := unit.ParseBytes(text)

@@ -69,18 +69,17 @@ func FuzzCounters(f *testing.F) {
 
 func TestOptions(t *testing.T) {
 	for want, options := range map[string]map[string]string{
-		"redis runs on a server of its own": {"endpoint": "db"},
-		`"flushall" is not`:                 {"commands": "get flushall"},
-		"listed twice":                      {"commands": "get get"},
-		"none is listed":                    {"commands": ", "},
-		"without appendonly":                {"appendfsync": "always"},
-		`did you mean "appendonly"`:         {"appendonli": "yes"},
-		"is not yes, no":                    {"appendonly": "true"},
-		"is not a size such as":             {"maxmemory": "100"},
-		"are more than clients":             {"clients": "2", "threads": "3"},
-		"is not a number from 1 to 64":      {"io_threads": "0"},
-		"value_size":                        {"value_size": "1GiB"},
-		`no option "dir"`:                   {"dir": "/etc"},
+		`"flushall" is not`:            {"commands": "get flushall"},
+		"listed twice":                 {"commands": "get get"},
+		"none is listed":               {"commands": ", "},
+		"without appendonly":           {"appendfsync": "always"},
+		`did you mean "appendonly"`:    {"appendonli": "yes"},
+		"is not yes, no":               {"appendonly": "true"},
+		"is not a size such as":        {"maxmemory": "100"},
+		"are more than clients":        {"clients": "2", "threads": "3"},
+		"is not a number from 1 to 64": {"io_threads": "0"},
+		"value_size":                   {"value_size": "1GiB"},
+		`no option "dir"`:              {"dir": "/etc"},
 	} {
 		if _, err := (redis.Generator{}).Plan(workload(t, options)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %q", options, err, want)

@@ -15,7 +15,7 @@ import (
 
 // plan describes a load or a prefill.
 func (c *config) plan(w *load.Workload) (load.Plan, error) {
-	p := load.Plan{Engine: c.engine(), InMemory: true, BytesWritten: -1, Program: &load.ProgramPlan{Needs: needs}}
+	p := load.Plan{Engine: c.engine(), InMemory: true, BytesWritten: -1, Program: &load.ProgramPlan{Needs: c.needs()}}
 	data := database.Data{Text: fmt.Sprintf("%d keys with values of %s", c.keys, unit.FormatBytes(int64(c.valueBytes))), Bytes: c.dataBytes(c.keys),
 		FullBytes: c.dataBytes(c.fullKeys)}
 	log := database.Log{Name: "snapshot and append-only file", Bytes: 2*c.dataBytes(c.keys) + rewriteLeast, Setting: "number of keys", Scaled: c.keys < c.fullKeys}
@@ -23,7 +23,10 @@ func (c *config) plan(w *load.Workload) (load.Plan, error) {
 		return p, err
 	}
 	run := c.planned()
-	list := []program.Command{run.server()}
+	var list []program.Command
+	if c.place.Endpoint == "" {
+		list = append(list, run.server())
+	}
 	if w.Prefill {
 		list = append(list, run.ask())
 		p.BytesWritten = 2 * c.dataBytes(c.keys)
@@ -48,7 +51,12 @@ const rewriteLeast = 64 * unit.MiB
 
 // advise notes what the numbers of a load are not.
 func (c *config) advise(p *load.Plan) {
-	p.Notes = append(p.Notes, "the clients run on the VM of the server and share its CPUs",
+	if c.place.Endpoint == "" {
+		p.Notes = append(p.Notes, "the clients run on the VM of the server and share its CPUs")
+	} else {
+		p.Notes = append(p.Notes, "clients reach the endpoint by a socket of the agent, which passes commands on so that no argument list has an address or a password; the report has its cost")
+	}
+	p.Notes = append(p.Notes,
 		"redis-benchmark runs in rounds of about half an interval, with -n as its last round suggests: starting them costs a few milliseconds each")
 	if text := c.noStorage(); text != "" {
 		p.Notes = append(p.Notes, text)
@@ -61,6 +69,8 @@ func (c *config) advise(p *load.Plan) {
 // noStorage says why the latencies of a load are not those of storage, "" if they are.
 func (c *config) noStorage() string {
 	switch {
+	case c.place.Endpoint != "":
+		return "whether commands wait for a disk is up to the server of the endpoint, whose settings are not known here"
 	case !slices.ContainsFunc(c.commands, writes):
 		return "the server reads from memory only: no storage is measured"
 	case !c.appends():
@@ -134,9 +144,16 @@ func (k commands) round(command string, requests int) program.Command {
 func (k commands) describe(e *interval.Engine, version string) {
 	e.Backends = []string{"Redis " + version}
 	if text := k.noStorage(); text != "" {
-		e.Notes = append(e.Notes, interval.EngineNote{Code: noteNoStorage, Text: text})
+		code := noteNoStorage
+		if k.place.Endpoint != "" {
+			code = noteUnknownStorage
+		}
+		e.Notes = append(e.Notes, interval.EngineNote{Code: code, Text: text})
 	}
 }
 
-// noteNoStorage marks loads whose latencies are those of memory.
-const noteNoStorage = "memory-only"
+// Notes on what latencies are not: those of storage, or known to be.
+const (
+	noteNoStorage      interval.NoteCode = "memory-only"
+	noteUnknownStorage interval.NoteCode = "storage-unknown"
+)

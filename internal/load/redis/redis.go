@@ -1,11 +1,12 @@
-// Package redis is the generator that runs the real redis-benchmark against a Redis server that it starts on the VM. Bragg neither links
-// nor contains Redis.
+// Package redis is the generator that runs the real redis-benchmark against a Redis server that it starts on the VM, or an endpoint. Bragg
+// neither links nor contains Redis.
 //
 //	prefill:  redis-server ▶ redis-cli (all keys) ▶ a snapshot on the disk ▶ stop
 //	load:     redis-server, which reads its data ▶ redis-benchmark in rounds ──its distribution──▶ Intervals
 //
 //	options.go, plan.go   what a workload asks for; its plan and commands
 //	server.go, series.go  the server of a load; what it says of itself
+//	endpoint.go, relay.go a server elsewhere, which clients reach by a socket of this process
 //	run.go, output.go     a running load; what redis-benchmark prints
 //	simulate.go           for VMs in memory
 //
@@ -40,13 +41,22 @@ func need(name, debian string) load.Need {
 		{Family: load.Debian, Name: debian}, {Family: load.RedHat, Name: "redis"}, {Family: load.SUSE, Name: "redis"}}}
 }
 
-var needs = []load.Need{need("redis-server", "redis-server"), need("redis-benchmark", "redis-tools"), need("redis-cli", "redis-tools")}
+// needs are the programs of a load.
+func (c *config) needs() (list []load.Need) {
+	if c.place.Endpoint == "" {
+		list = append(list, need("redis-server", "redis-server"))
+	}
+	return append(list, need("redis-benchmark", "redis-tools"), need("redis-cli", "redis-tools"))
+}
 
 // folders are where packages keep programs whose name is a link to another one.
 var folders = []string{"/usr/bin", "/usr/sbin", "/usr/local/bin"}
 
-// account owns servers where the agent is root. The package of Redis brings it.
-const account = "redis"
+// account owns servers where the agent is root. The package of Redis brings it. Clients of an endpoint do not need that package.
+const (
+	account        = "redis"
+	accountClients = "daemon"
+)
 
 // Plan returns the commands that would run and the data that they need.
 func (Generator) Plan(w load.Workload) (load.Plan, error) {

@@ -21,16 +21,22 @@ type server struct {
 	commands
 	database.Server
 	tools map[string]program.Tool
+	relay *relay // to an endpoint
+	// serverVersion and relayed are what is known of an endpoint once it is reached.
+	serverVersion, relayed string
 }
 
 // open finds programs and the place of the files. It starts nothing. The caller calls close, also after an error.
 func (c *config) open(ctx context.Context, w *load.Workload, said *program.Transcript) (s *server, err error) {
 	s = &server{Server: database.NewServer("redis-server", said), commands: commands{config: c, folder: program.RoomFolder, paths: map[string]string{}}}
-	if s.tools, err = program.Find(ctx, needs, folders...); err != nil {
+	if s.tools, err = program.Find(ctx, c.needs(), folders...); err != nil {
 		return s, err
 	}
 	for name, tool := range s.tools {
 		s.paths[name] = tool.Path
+	}
+	if c.place.Endpoint != "" {
+		return s, s.openEndpoint(w)
 	}
 	name := program.RoomName{Name: Name, Account: account, FileSystem: &c.place.FileSystem, Said: said}
 	if s.Room, err = program.OpenRoom(w, name, c.place.Disk); err == nil {
@@ -52,16 +58,14 @@ func (s *server) complete(c program.Command) program.Command {
 // query executes one command.
 func (s *server) query(ctx context.Context, words ...string) (string, error) {
 	out, err := s.complete(s.ask(words...)).Run(ctx)
-	return strings.TrimSpace(out), s.explained(err)
+	if err != nil {
+		err = s.explain(err)
+	}
+	return strings.TrimSpace(out), err
 }
 
-// explained completes an error if there is one.
-func (s *server) explained(err error) error {
-	if err == nil {
-		return nil
-	}
-	return s.Explain(err)
-}
+// explain completes an error of a client: by the end of the server or of a connection to the endpoint, and without its settings.
+func (s *server) explain(err error) error { return s.Explain(s.relay.explain(err)) }
 
 // fillScript sets keys of a range to values of a length. Keys have the names that redis-benchmark uses.
 const fillScript = `"for i=ARGV[1],ARGV[2] do redis.call('SET',string.format('key:%012d',i),string.rep('x',ARGV[3])) end return redis.status_reply('OK')"`
@@ -71,6 +75,9 @@ const fillBytes = 8 * unit.MiB
 
 // fill makes an empty server in place of the former one, with all keys, and writes them to the disk.
 func (s *server) fill(ctx context.Context) error {
+	if s.place.Endpoint != "" {
+		return s.fillEndpoint(ctx)
+	}
 	disk := program.DiskFolder(s.place.Disk)
 	if err := s.Room.Clear(disk); err != nil {
 		return err
@@ -81,23 +88,7 @@ func (s *server) fill(ctx context.Context) error {
 	if err := s.start(ctx); err != nil {
 		return err
 	}
-	var lines strings.Builder
-	step := max(1, int(fillBytes/int64(s.valueBytes+keyOverhead)))
-	for from := 0; from < s.keys; from += step {
-		fmt.Fprintf(&lines, "EVAL %s 0 %d %d %d\n", fillScript, from, min(from+step, s.keys)-1, s.valueBytes)
-	}
-	ask := s.complete(s.ask())
-	ask.Stdin = strings.NewReader(lines.String())
-	out, err := ask.Run(ctx)
-	if err != nil {
-		return s.Explain(fmt.Errorf("write keys: %w", err))
-	}
-	for line := range strings.Lines(out) { // redis-cli does not fail for a line of its input
-		if line = strings.TrimSpace(line); line != "OK" && line != "" {
-			return fmt.Errorf("write keys: the server says: %.200s", textio.Line(line))
-		}
-	}
-	if err := s.checkKeys(ctx); err != nil {
+	if err := s.write(ctx); err != nil {
 		return err
 	}
 	if _, err := s.query(ctx, "SAVE"); err != nil {
@@ -107,8 +98,32 @@ func (s *server) fill(ctx context.Context) error {
 	return nil
 }
 
+// write sets all keys.
+func (s *server) write(ctx context.Context) error {
+	var lines strings.Builder
+	step := max(1, int(fillBytes/int64(s.valueBytes+keyOverhead)))
+	for from := 0; from < s.keys; from += step {
+		fmt.Fprintf(&lines, "EVAL %s 0 %d %d %d\n", fillScript, from, min(from+step, s.keys)-1, s.valueBytes)
+	}
+	ask := s.complete(s.ask())
+	ask.Stdin = strings.NewReader(lines.String())
+	out, err := ask.Run(ctx)
+	if err != nil {
+		return s.explain(fmt.Errorf("write keys: %w", err))
+	}
+	for line := range strings.Lines(out) { // redis-cli does not fail for a line of its input
+		if line = strings.TrimSpace(line); line != "OK" && line != "" {
+			return fmt.Errorf("write keys: the server says: %.200s", textio.Line(line))
+		}
+	}
+	return s.checkKeys(ctx)
+}
+
 // up starts the server on the data of an earlier fill.
 func (s *server) up(ctx context.Context) error {
+	if s.place.Endpoint != "" {
+		return s.upEndpoint(ctx)
+	}
 	if _, err := os.Stat(s.Room.Path(program.DiskFolder(s.place.Disk), "data/dump.rdb")); errors.Is(err, os.ErrNotExist) {
 		return database.NoDatabase("disk %s has no data of Redis", s.place.Disk)
 	}
@@ -125,7 +140,7 @@ func (s *server) checkKeys(ctx context.Context) error {
 		return err
 	}
 	if n, err := strconv.Atoi(text); err != nil || n < s.keys && database.Value(s.settings, "maxmemory") == "" {
-		return database.NoDatabase("want %d keys on disk %s, found %s: it was filled with other keys, or with another appendonly", s.keys, s.place.Disk, text)
+		return database.NoDatabase("want %d keys %s, found %s: it was filled with other keys, or with another appendonly", s.keys, s.where(), text)
 	}
 	return nil
 }
@@ -170,5 +185,6 @@ func (s *server) close() error {
 		return nil
 	}
 	s.stop()
+	s.relay.close()
 	return s.Release()
 }
