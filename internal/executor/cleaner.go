@@ -142,7 +142,7 @@ func (deadLoads) Stop(context.Context, string) error                      { retu
 func (d deadLoads) Remove(context.Context) {
 	for _, w := range d.plan.Workloads {
 		if w.Prefill != nil && w.Prefill.Removes != "" {
-			d.say(w.Prefill.Removes + " may be left: only a run that is not killed removes them")
+			d.say(w.Prefill.Removes + " may be left: only a run that is not killed removes it")
 		}
 	}
 }

@@ -48,7 +48,7 @@ func (l *loads) remove(ctx context.Context, run *loadRun, m *member, w plan.Work
 	e := interval.Event{Kind: interval.EventLog, Phase: l.engine.phaseName(), Group: run.group, Subject: m.vm.Name, Message: "removed " + w.Prefill.Removes}
 	if err != nil {
 		e.Kind, e.Error = interval.EventDisturbance, err.Error()
-		e.Message = fmt.Sprintf("%s stay: %s cannot remove them", w.Prefill.Removes, m.vm.Name)
+		e.Message = fmt.Sprintf("%s stays: %s cannot remove it", w.Prefill.Removes, m.vm.Name)
 	}
 	l.engine.emit(e)
 }

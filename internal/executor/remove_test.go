@@ -17,7 +17,7 @@ import (
 func TestRemovesWhatAPrefillMade(t *testing.T) {
 	const filled = "  - workload.PrefillRun: {workload_name: Load}\nrun:\n  - workload.Start: {workload_name: Load, runtime_secs: 5}\n"
 	const teardown = "teardown:\n  - cluster.CleanUp: {}\n"
-	const tables = "the tables of endpoint \"rds\""
+	const tables = "the data of endpoint \"rds\""
 	for name, c := range map[string]struct {
 		steps, removes string
 		loadFails      bool
@@ -77,14 +77,14 @@ func TestRemovalThatFails(t *testing.T) {
 		p := l.planOf(plannertest.Head + plannertest.Deployed + "  - workload.PrefillRun: {workload_name: Load}\nrun:\n  - test.Wait: {duration_secs: 1}\nteardown:\n  - cluster.CleanUp: {}\n")
 		for i := range p.Workloads {
 			if p.Workloads[i].Prefill != nil {
-				p.Workloads[i].Prefill.Removes = "the tables of endpoint \"rds\""
+				p.Workloads[i].Prefill.Removes = "the data of endpoint \"rds\""
 			}
 		}
 		if outcome := l.Run(p, nil); outcome.Ended != executor.Completed {
 			t.Errorf("%+v", outcome)
 		}
 		if !slices.ContainsFunc(l.Events, func(e interval.Event) bool {
-			return e.Kind == interval.EventDisturbance && strings.Contains(e.Message, "endpoint \"rds\" stay: Workers-0001 cannot") && strings.Contains(e.Error, "refused")
+			return e.Kind == interval.EventDisturbance && strings.Contains(e.Message, "endpoint \"rds\" stays: Workers-0001 cannot") && strings.Contains(e.Error, "refused")
 		}) {
 			t.Error("no disturbance")
 		}

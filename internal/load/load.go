@@ -101,7 +101,7 @@ type Plan struct {
 	Program *ProgramPlan `json:"program,omitempty"`
 	// Replaces is what the prefill of the workload replaces although it is not the VM's own: `endpoint "rds"`. Only one VM may do that.
 	Replaces string `json:"replaces,omitempty"`
-	// Removes is what the end of the run removes of what this prefill made outside of the VM: `the tables of endpoint "rds"`; "" for
+	// Removes is what the end of the run removes of what this prefill made outside of the VM: `the data of endpoint "rds"`; "" for
 	// nothing.
 	Removes string `json:"removes,omitempty"`
 	// InStep: the VMs of the load wait for each other, and the first one has a server of it that all of them are clients of. Generators

@@ -136,7 +136,7 @@ func TestProgramsDieWithUs(t *testing.T) {
 
 // Tables of an endpoint are replaced for all VMs, unless each has an endpoint of its own.
 func TestSharedEndpoint(t *testing.T) {
-	for name, want := range map[string]string{"rds": `the tables of endpoint "rds"`, "rds-{n}": ""} {
+	for name, want := range map[string]string{"rds": `the data of endpoint "rds"`, "rds-{n}": ""} {
 		w := workload(t, map[string]string{"endpoint": name})
 		w.Ordinal, w.Prefill = 2, true
 		p, err := commitlatency.Generator{}.Plan(w)

@@ -170,7 +170,7 @@ func (p Place) Plan(w *load.Workload, into *load.Plan, d Data, log Log) error {
 	if p.Endpoint != "" {
 		into.Program.Data = append(into.Program.Data, program.EndpointFacts(p.Endpoint))
 		if p.shared {
-			into.Replaces = p.tables()
+			into.Replaces = p.data()
 		}
 		p.planEnd(w, into)
 		return nil
@@ -197,16 +197,16 @@ func (p Place) Plan(w *load.Workload, into *load.Plan, d Data, log Log) error {
 	return nil
 }
 
-func (p Place) tables() string { return fmt.Sprintf("the tables of endpoint %q", p.Endpoint) }
+func (p Place) data() string { return fmt.Sprintf("the data of endpoint %q", p.Endpoint) }
 
 // planEnd notes what becomes of the tables that a prefill makes on an endpoint.
 func (p Place) planEnd(w *load.Workload, into *load.Plan) {
 	switch {
 	case !w.Prefill:
 	case p.keep:
-		into.Notes = append(into.Notes, p.tables()+" stay there after the run ("+KeepName+")")
+		into.Notes = append(into.Notes, p.data()+" stays there after the run ("+KeepName+")")
 	default:
-		into.Removes = p.tables()
+		into.Removes = p.data()
 		into.Notes = append(into.Notes, "the end of the run removes "+into.Removes)
 	}
 }

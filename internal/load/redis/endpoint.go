@@ -42,6 +42,17 @@ const markKey = "bragg:prefill"
 
 // fillEndpoint writes all keys into a database that is empty or has those of an earlier prefill, which go.
 func (s *server) fillEndpoint(ctx context.Context) error {
+	if err := s.emptyEndpoint(ctx); err != nil {
+		return err
+	}
+	if _, err := s.query(ctx, "SET", markKey, "1"); err != nil {
+		return err
+	}
+	return s.write(ctx)
+}
+
+// emptyEndpoint removes the keys of an earlier prefill. It refuses a database that has other keys.
+func (s *server) emptyEndpoint(ctx context.Context) error {
 	if err := s.connect(ctx); err != nil {
 		return err
 	}
@@ -58,12 +69,8 @@ func (s *server) fillEndpoint(ctx context.Context) error {
 			Message: fmt.Sprintf("the database of endpoint %q has %.20s keys that no prefill wrote", s.place.Endpoint, size),
 			Hint:    "a prefill replaces all keys of the database: choose an empty one by dbname=NUMBER in the settings of the endpoint"}
 	}
-	for _, words := range [][]string{{"FLUSHDB"}, {"SET", markKey, "1"}} {
-		if _, err := s.query(ctx, words...); err != nil {
-			return err
-		}
-	}
-	return s.write(ctx)
+	_, err = s.query(ctx, "FLUSHDB")
+	return err
 }
 
 // upEndpoint reaches the endpoint and measures what the way through the relay costs.

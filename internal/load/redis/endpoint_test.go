@@ -151,7 +151,10 @@ func TestEndpoint(t *testing.T) {
 			if strings.Contains(text, password) || strings.Contains(text, "127.0.0.1") || !strings.Contains(text, "a PING takes") {
 				t.Errorf("%s", text)
 			}
-			t.Log(in.(load.Describer).Engine().String())
+			w.Remove = true
+			if err := prefill(t, w); err != nil || ask(t, dir, "-n", "3", "DBSIZE") != "0" {
+				t.Errorf("after the removal: %v, %s keys", err, ask(t, dir, "-n", "3", "DBSIZE"))
+			}
 		})
 	}
 }

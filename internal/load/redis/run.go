@@ -102,7 +102,11 @@ func (in *instance) Run(ctx context.Context, sink load.Sink) error {
 	}
 	var err error
 	if in.workload.Prefill {
-		err = out.Beside(axis, func() error { return in.server.fill(ctx) })
+		fill := in.server.fill
+		if in.workload.Remove {
+			fill = in.server.emptyEndpoint
+		}
+		err = out.Beside(axis, func() error { return fill(ctx) })
 		out.Finish(axis.Now())
 	} else {
 		l := &loop{instance: in, axis: axis, out: out}
