@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
@@ -59,6 +60,24 @@ func TestOneRound(t *testing.T) {
 		t.Errorf("engine %s", e)
 	} else if small := strings.Contains(text, "less than 4 times"); small != (e.Notes[0].Code == interval.NoteInCaches) {
 		t.Errorf("arrays below the caches (%t) have the note %q", small, e.Notes[0].Code)
+	}
+}
+
+// Arrays are not a power of two apart, of the sizes too whose regions are.
+func TestStagger(t *testing.T) {
+	for _, size := range []int64{1 << 20, 2 << 20, 14 << 20, 16 << 20} {
+		b, err := newBench(t.Context(), &config{arrayBytes: size, repetitions: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, list := range [][]float64{b.a, b.b, b.c} {
+			if at := uintptr(unsafe.Pointer(&list[0])) % (2 << 20); at != uintptr(i)*uintptr(staggerBytes) || int64(len(list))*8 != size {
+				t.Errorf("array %d of %d bytes begins %d bytes after a multiple of 2 MiB and has %d elements", i, size, at, len(list))
+			}
+		}
+		if err := b.close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -1,4 +1,5 @@
-// The loops of package stream in C, for a compiler that vectorises. Usage: reference ELEMENTS REPETITIONS
+// The loops of package stream in C, for a compiler that vectorises. Usage: reference REPETITIONS
+// ELEMENTS is the length of the arrays and PAD the elements between them, both set by the compiler's command line.
 // It prints the best rate of each kernel in MB/s, without the first repetition.
 #include <math.h>
 #include <stdio.h>
@@ -12,7 +13,7 @@ static double seconds(void) {
 }
 
 // Arrays of a fixed place let the compiler see that they do not overlap.
-static double a[ELEMENTS], b[ELEMENTS], c[ELEMENTS];
+static double a[ELEMENTS + PAD], b[ELEMENTS + PAD], c[ELEMENTS + PAD];
 
 int main(int count, char **words) {
 	int repetitions = count > 1 ? atoi(words[1]) : 10;
