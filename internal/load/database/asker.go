@@ -127,3 +127,27 @@ func ReadCounters(line string, values []float64) error {
 	}
 	return nil
 }
+
+// Answer asks once more and waits for the answer. It is not mixed with Look.
+func (a *Asker) Answer(ctx context.Context) (string, error) {
+	for asked := false; ; {
+		if !a.waiting && !asked {
+			a.ask()
+			asked = true
+		}
+		if !a.waiting {
+			return "", io.ErrUnexpectedEOF
+		}
+		select {
+		case line, open := <-a.answers:
+			if a.waiting = false; !open {
+				return "", io.ErrUnexpectedEOF
+			}
+			if asked { // else it answers a question whose caller has given up
+				return line, nil
+			}
+		case <-ctx.Done():
+			return "", context.Cause(ctx)
+		}
+	}
+}

@@ -18,11 +18,14 @@ import (
 	"github.com/braggdev/bragg/internal/testreq"
 )
 
-const helperDisk = "BRAGG_HAMMERDB_TEST_DISK"
+const (
+	helperDisk   = "BRAGG_HAMMERDB_TEST_DISK"
+	helperServer = "BRAGG_HAMMERDB_TEST_SERVER"
+)
 
 func TestMain(m *testing.M) {
 	if disk := os.Getenv(helperDisk); disk != "" {
-		loadtest.BeHelper(hammerdb.Generator{}, load.Workload{Name: "w", IntervalLength: 100 * time.Millisecond, Options: map[string]string{"warehouses": "1", "users": "1"},
+		loadtest.BeHelper(hammerdb.Generator{}, load.Workload{Name: "w", IntervalLength: 100 * time.Millisecond, Options: map[string]string{"warehouses": "1", "users": "1", "server": os.Getenv(helperServer)},
 			Devices: []load.Device{{Name: "/dev/sdb", Path: disk, SizeBytes: 8 << 30}}})
 	}
 	os.Exit(m.Run())
@@ -53,16 +56,17 @@ func workload(t testing.TB, options map[string]string) load.Workload {
 }
 
 // prefilled returns a load whose database was built by the installation in home.
-func prefilled(t testing.TB, home string) load.Workload {
+func prefilled(t testing.TB, home, server string) load.Workload {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("starts PostgreSQL")
+		t.Skip("starts a server")
 	}
-	if found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/postgres"); len(found) == 0 {
-		testreq.Skip(t, "no postgres (make deps)")
+	program := map[string]string{"postgresql": "/usr/lib/postgresql/*/bin/postgres", "mysql": "/usr/sbin/mariadbd"}[server]
+	if found, _ := filepath.Glob(program); len(found) == 0 {
+		testreq.Skip(t, "no "+program+" (make deps)")
 	}
 	t.Setenv(hammerdb.HomeVariable, home)
-	w := workload(t, nil)
+	w := workload(t, map[string]string{"server": server})
 	fill := w
 	fill.Prefill = true
 	var log loadtest.Log
@@ -74,14 +78,18 @@ func prefilled(t testing.TB, home string) load.Workload {
 }
 
 func TestContract(t *testing.T) {
-	w := prefilled(t, played(t))
-	loadtest.RunAny(t, subject(w))
-	checkOrphans(t, w)
+	for _, server := range []string{"postgresql", "mysql"} {
+		t.Run(server, func(t *testing.T) {
+			w := prefilled(t, played(t), server)
+			loadtest.RunAny(t, subject(w))
+			checkOrphans(t, w)
+		})
+	}
 }
 
 // A load that ends by itself has the share of new orders at its end, for the audit. One that is stopped does not declare it.
 func TestShareOfResult(t *testing.T) {
-	w := prefilled(t, played(t))
+	w := prefilled(t, played(t), "mysql")
 	w.Options["all_warehouses"] = "true" // with which the played program ends by itself
 	w.Runtime, w.IntervalLength = time.Minute, 200*time.Millisecond
 	p, err := hammerdb.Generator{}.Plan(w)
@@ -147,7 +155,7 @@ func TestUnusable(t *testing.T) {
 func checkOrphans(t *testing.T, w load.Workload) {
 	t.Helper()
 	disk := w.Devices[0].Path
-	loadtest.Orphans(t, []string{helperDisk + "=" + disk}, 5, func() {}, func() (users []string) {
+	loadtest.Orphans(t, []string{helperDisk + "=" + disk, helperServer + "=" + w.Options["server"]}, 5, func() {}, func() (users []string) {
 		links, _ := filepath.Glob("/proc/[0-9]*/fd/*")
 		for _, link := range links {
 			if to, err := os.Readlink(link); err == nil && strings.HasPrefix(to, filepath.Dir(disk)) {
@@ -167,6 +175,9 @@ func TestRefusals(t *testing.T) {
 		"exclude each other":    {"data": "1GiB"},
 		"number from 1":         {"users": "0"},
 		"not procedures or":     {"transactions": "views"},
+		"has procedures only":   {"transactions": "functions", "server": "mysql"},
+		"is not postgresql":     {"server": "oracel"},
+		`no option "wal_disk"`:  {"wal_disk": "/dev/sdb", "server": "mariadb"},
 		"not true or false":     {"key_and_think": "perhaps"},
 		`no option "wharehouse`: {"wharehouses": "10"},
 		"has no unit":           {"shared_buffers": "4096"},

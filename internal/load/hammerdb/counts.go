@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/interval"
-	"github.com/braggdev/bragg/internal/load/postgres"
 	"github.com/braggdev/bragg/internal/load/program"
 	"github.com/braggdev/bragg/internal/wait"
 )
@@ -21,24 +20,18 @@ type reading struct {
 	err          error
 }
 
-const (
-	countName  = "count"
-	countQuery = "SELECT (SELECT sum(d_next_o_id) FROM district), (SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database())"
-)
-
 // counter reads the counters over one connection. Only one goroutine uses it at a time.
 type counter struct {
-	conn *postgres.Conn
+	conn connection
 	axis program.Axis
 }
 
-func openCounter(ctx context.Context, s *postgres.Server) (*counter, error) {
-	conn, err := s.Connect(ctx)
+func openCounter(ctx context.Context, s *server, query string) (*counter, error) {
+	conn, err := s.connect(ctx, query)
 	if err != nil {
-		return nil, err
-	}
-	if err := conn.Prepare(ctx, countName, countQuery); err != nil {
-		conn.Close()
+		if conn != nil {
+			conn.Close()
+		}
 		return nil, fmt.Errorf("count orders: %w", err)
 	}
 	return &counter{conn: conn}, nil
@@ -52,7 +45,7 @@ func (c *counter) close() {
 
 func (c *counter) read(ctx context.Context) (r reading) {
 	began := c.axis.Now()
-	row, err := c.conn.Row(ctx, countName)
+	row, err := c.conn.ask(ctx)
 	r.at = began + (c.axis.Now()-began)/2
 	if err == nil && len(row) == 2 {
 		if r.orders, err = strconv.ParseUint(row[0], 10, 63); err == nil {

@@ -1,12 +1,13 @@
-// Package hammerdb is the generator that runs TPROC-C of HammerDB, installed by the user, against a PostgreSQL that it starts on the VM or
-// against an endpoint. Bragg neither links nor contains HammerDB.
+// Package hammerdb is the generator that runs TPROC-C of HammerDB, installed by the user, against a PostgreSQL or MariaDB that it starts on
+// the VM or against an endpoint. Bragg neither links nor contains HammerDB.
 //
-//	prefill:  initdb ▶ postgres ▶ HammerDB builds ▶ HammerDB checks ▶ stop
-//	load:     postgres ▶ HammerDB runs; orders in the table of districts ──once per interval──▶ Intervals; its result must fit to them
+//	prefill:  empty server ▶ HammerDB builds ▶ HammerDB checks ▶ stop
+//	load:     server ▶ HammerDB runs; orders in the table of districts ──once per interval──▶ Intervals; its result must fit to them
 //
 //	options.go, plan.go          what a workload asks for, its plan
 //	home.go                      the folder of the installation
-//	script.go                    Tcl of one action: build, check, run, delete
+//	servers.go                   kinds of servers, as loads need them
+//	dialect.go, script.go        Tcl of one action: build, check, run, delete
 //	run.go, counts.go            a running load, the counters of its database
 //	output.go, profile.go        what HammerDB prints: result, failures, time profile
 //	simulate.go                  for VMs in memory
@@ -21,7 +22,6 @@ import (
 
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
-	"github.com/braggdev/bragg/internal/load/postgres"
 	"github.com/braggdev/bragg/internal/load/program"
 )
 
@@ -72,8 +72,8 @@ func (c *config) ownGauges() []interval.Gauge {
 func (c *config) engine() interval.Engine {
 	e := interval.Engine{Name: Name, Loop: interval.LoopClosed, Operations: []string{opNewOrder}, Gauges: c.ownGauges(),
 		Notes: []interval.EngineNote{{Code: interval.NoteResolution, Text: "new orders are counted in the database once per interval, and have no latencies"}}}
-	if c.server.Endpoint == "" {
-		e.Gauges = append(e.Gauges, postgres.Gauges...)
+	if c.endpoint == "" {
+		e.Gauges = append(e.Gauges, c.kind.gauges...)
 	}
 	return e
 }

@@ -42,7 +42,7 @@ func newest() (home, from string) {
 
 var (
 	versionPattern = regexp.MustCompile(`(?m)^\r?HammerDB CLI v(\d{1,4}(?:\.\d{1,4}){0,3})\r?$`)
-	libraryPattern = regexp.MustCompile(`(?m)^\r?` + probeMark + `(\d{1,4}(?:\.\d{1,4}){0,3}): (.*)$`)
+	libraryPattern = regexp.MustCompile(`(?m)^\r?(\w{1,20})` + probeMark + `(\d{1,4}(?:\.\d{1,4}){0,3}): (.*)$`)
 )
 
 // versions are what a probe found.
@@ -54,7 +54,7 @@ type versions struct {
 }
 
 // readProbe reads what a probe printed.
-func readProbe(home, text string) (v versions, err error) {
+func readProbe(home, text string, d *Dialect) (v versions, err error) {
 	m := versionPattern.FindStringSubmatch(text)
 	if m == nil {
 		return v, installation.Missing("HammerDB in %s prints no version: %.400s", home, strings.TrimSpace(text))
@@ -63,10 +63,14 @@ func readProbe(home, text string) (v versions, err error) {
 	if slices.Compare(versionNumbers(v.hammerdb), versionNumbers(oldest)) < 0 {
 		return v, installation.Missing("HammerDB in %s is version %s, want %s or newer", home, v.hammerdb, oldest)
 	}
-	if m = libraryPattern.FindStringSubmatch(text); m == nil {
-		return v, installation.Missing("HammerDB in %s cannot load its library for PostgreSQL, Pgtcl: %.400s", home, strings.TrimSpace(text))
+	if m = libraryPattern.FindStringSubmatch(text); m == nil || m[1] != d.Library {
+		more := ""
+		if d == MariaDB {
+			more = " (with server: mysql, HammerDB reaches a MariaDB by " + MySQL.Library + ")"
+		}
+		return v, installation.Missing("HammerDB in %s cannot load its library %s%s: %.400s", home, d.Library, more, strings.TrimSpace(text))
 	}
-	v.library, v.foreign = m[1], strings.Contains(m[2], foreignUsage)
+	v.library, v.foreign = m[2], d == PostgreSQL && strings.Contains(m[3], foreignUsage)
 	return v, nil
 }
 

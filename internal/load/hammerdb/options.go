@@ -3,10 +3,10 @@ package hammerdb
 import (
 	"cmp"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/braggdev/bragg/internal/load"
-	"github.com/braggdev/bragg/internal/load/postgres"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
@@ -14,8 +14,10 @@ import (
 type config struct {
 	test      Test // its minutes are those without a runtime
 	fullCount int  // warehouses without the scale of a rehearsal
-	server    postgres.Config
-	cut       bool // the load is ended by a signal, before HammerDB has a result
+	kind      *serverKind
+	server    place
+	endpoint  string // "": a server of its own
+	cut       bool   // the load is ended by a signal, before HammerDB has a result
 }
 
 // Bounds and defaults.
@@ -34,13 +36,14 @@ const (
 	functions  = "functions"
 )
 
-var optionNames = []string{"all_warehouses", "build_users", "data", "key_and_think", "minutes", "rampup_minutes", "transactions", "users", "warehouses"}
+var optionNames = []string{"all_warehouses", "build_users", "data", "key_and_think", "minutes", "rampup_minutes", "server", "transactions", "users", "warehouses"}
 
 // parse reads the options of a workload and reports everything that is wrong with them.
 func parse(w *load.Workload) (*config, error) {
 	o := &load.Options{Values: w.Options}
-	c := &config{}
+	c := &config{kind: readKind(o)}
 	t := &c.test
+	t.Dialect = c.kind.dialect
 	t.Users = o.Integer("users", usersDefault, usersMax)
 	t.Minutes = o.Integer("minutes", minutesDefault, minutesMax)
 	t.RampupMinutes = rampupDefault
@@ -65,12 +68,28 @@ func parse(w *load.Workload) (*config, error) {
 			o.Fault(name, "%s: %q is not true or false", name, text)
 		}
 	}
-	c.server = postgres.ReadConfig(o, w, optionNames)
+	if !t.Procedures && t.Dialect != PostgreSQL {
+		o.Fault("transactions", "transactions: %s has procedures only", c.kind.name)
+	}
+	c.endpoint = o.Values["endpoint"]
+	c.server = c.kind.read(o, w)
 	c.readWarehouses(o, w)
 	t.Builders = o.Integer("build_users", min(buildersDefault, max(1, t.Warehouses)), max(1, t.Warehouses))
-	c.server.Clients = max(t.Users+1, t.Builders) + 2 // the monitor, the counters
+	c.server.accept(max(t.Users+1, t.Builders) + 2) // the monitor, the counters
 	c.fitRuntime(w.Runtime)
 	return c, o.Err(w.Name, "docs/guides/databases.md lists the options of hammerdb")
+}
+
+func readKind(o *load.Options) *serverKind {
+	var names []string
+	for i := range serverKinds {
+		if serverKinds[i].name == cmp.Or(o.Values["server"], serverKinds[0].name) {
+			return &serverKinds[i]
+		}
+		names = append(names, serverKinds[i].name)
+	}
+	o.Fault("server", "server: %q is not %s", o.Values["server"], strings.Join(names, ", "))
+	return &serverKinds[0]
 }
 
 func (c *config) readWarehouses(o *load.Options, w *load.Workload) {
@@ -80,7 +99,7 @@ func (c *config) readWarehouses(o *load.Options, w *load.Workload) {
 	}
 	if text, given := o.Values["data"]; given {
 		size, err := unit.ParseBytes(text)
-		asked := warehousesFor(size)
+		asked := c.kind.warehousesFor(size)
 		switch {
 		case err != nil || asked > warehousesMax:
 			o.Fault("data", "data: %q is not a size such as 50GiB", text)
@@ -93,7 +112,7 @@ func (c *config) readWarehouses(o *load.Options, w *load.Workload) {
 		o.Fault("", "the size of the data is missing: data, such as 50GiB, or warehouses")
 	}
 	c.fullCount = n
-	if f := w.Scale.Factor; f > 0 && f < 1 && n > 0 && c.server.Endpoint == "" {
+	if f := w.Scale.Factor; f > 0 && f < 1 && n > 0 && c.endpoint == "" {
 		n = max(1, int(math.Round(float64(n)*f)))
 	}
 	c.test.Warehouses = n
@@ -115,15 +134,3 @@ func (c *config) fitRuntime(runtime time.Duration) {
 func (c *config) takes() time.Duration {
 	return time.Duration(c.test.RampupMinutes+c.test.Minutes) * time.Minute
 }
-
-// The data of a schema by its warehouses, measured on PostgreSQL 15 after the build: items beside what every database holds, and what a
-// warehouse adds with its indexes.
-const (
-	bytesBase         = 20 * unit.MiB
-	bytesPerWarehouse = 98 * unit.MiB
-)
-
-func dataBytes(warehouses int) int64 { return bytesBase + int64(warehouses)*bytesPerWarehouse }
-
-// warehousesFor is the largest number of warehouses whose data fits into size, at least 1.
-func warehousesFor(size int64) int { return int(max(1, (size-bytesBase)/bytesPerWarehouse)) }

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/braggdev/bragg/internal/load"
-	"github.com/braggdev/bragg/internal/load/postgres"
+	"github.com/braggdev/bragg/internal/load/database"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
@@ -14,22 +14,20 @@ import (
 func (c *config) plan(w *load.Workload) (load.Plan, error) {
 	p := load.Plan{Engine: c.engine(), BytesWritten: -1, Program: &load.ProgramPlan{Needs: append([]load.Need{need}, c.server.Needs()...)}}
 	n := c.test.Warehouses
-	data := postgres.Data{Text: fmt.Sprintf("%d warehouses, %s", n, unit.FormatBytes(dataBytes(n))), Bytes: dataBytes(n), FullBytes: dataBytes(c.fullCount)}
+	bytes := c.kind.dataBytes(n)
+	data := database.Data{Text: fmt.Sprintf("%d warehouses, %s", n, unit.FormatBytes(bytes)), Bytes: bytes, FullBytes: c.kind.dataBytes(c.fullCount)}
 	if err := c.server.PlanData(w, &p, data); err != nil {
 		return p, err
 	}
-	server, own := c.server.Planned(), c.server.Endpoint == ""
-	if own && w.Prefill {
-		postgres.Show(&p, server.Initdb())
-	}
-	if own {
-		postgres.Show(&p, server.Postgres())
+	own := c.endpoint == ""
+	for _, command := range c.server.planned(w.Prefill) {
+		p.Program.Commands = append(p.Program.Commands, command.String())
 	}
 	note := func(format string, args ...any) { p.Notes = append(p.Notes, fmt.Sprintf(format, args...)) }
 	if w.Prefill {
 		c.show(&p, Build)
 		c.show(&p, Check)
-		p.BytesWritten = 2 * dataBytes(n) // with the WAL
+		p.BytesWritten = 2 * bytes // with the log
 		if !own {
 			note("the prefill replaces the tables of HammerDB in the endpoint")
 		}
@@ -59,5 +57,5 @@ func (c *config) show(p *load.Plan, action Action) {
 	for i := range script {
 		script[i] = strings.TrimSpace(script[i])
 	}
-	p.Program.Commands = append(p.Program.Commands, Command("", string(action)+".tcl", "", &Access{}).String()+"   # "+strings.Join(script, "; "))
+	p.Program.Commands = append(p.Program.Commands, Command("", string(action)+".tcl", "", c.kind.dialect, &Access{}).String()+"   # "+strings.Join(script, "; "))
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -14,7 +15,6 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
-	"github.com/braggdev/bragg/internal/load/postgres"
 	"github.com/braggdev/bragg/internal/load/program"
 )
 
@@ -38,8 +38,8 @@ type instance struct {
 	config   *config
 	home     string
 	versions versions
-	server   *postgres.Server
-	series   *postgres.Series
+	server   *server
+	series   series
 	counter  *counter
 	said     *program.Transcript // commands and what they printed
 	call     *call               // of a load: HammerDB, which waits for its start
@@ -58,13 +58,13 @@ func (in *instance) prepare(ctx context.Context) (err error) {
 	if in.home, err = installation.Find(); err != nil {
 		return err
 	}
-	if in.server, err = c.server.Open(ctx, &in.workload, postgres.Use{Name: Name, Said: in.said}); err != nil {
+	if in.server, err = c.server.open(ctx, &in.workload, in.said); err != nil {
 		return err
 	}
 	if err := in.probe(ctx); err != nil {
 		return err
 	}
-	if in.workload.Prefill && c.server.Endpoint == "" {
+	if in.workload.Prefill && c.endpoint == "" {
 		return nil // it makes the server once it runs
 	}
 	if err := in.server.Up(ctx); err != nil || in.workload.Prefill {
@@ -73,10 +73,10 @@ func (in *instance) prepare(ctx context.Context) (err error) {
 	if err := in.checkData(ctx); err != nil {
 		return err
 	}
-	if in.counter, err = openCounter(ctx, in.server); err != nil {
+	if in.counter, err = openCounter(ctx, in.server, c.kind.countQuery); err != nil {
 		return err
 	}
-	if in.series, err = in.server.OpenSeries(ctx); err != nil {
+	if in.series, err = in.server.series(ctx); err != nil {
 		return err
 	}
 	if in.call, err = in.start(Run); err != nil {
@@ -96,7 +96,7 @@ func (in *instance) probe(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	text := p.head()
-	if in.versions, err = readProbe(in.home, text); err != nil {
+	if in.versions, err = readProbe(in.home, text, in.config.kind.dialect); err != nil {
 		return err
 	}
 	if failed != nil {
@@ -150,9 +150,14 @@ func (in *instance) Close() error {
 	in.used = true
 	in.call.kill()
 	in.counter.close()
-	in.series.Close()
+	if in.series != nil {
+		in.series.Close()
+	}
 	in.call, in.counter, in.series = nil, nil, nil
-	if in.server != nil && in.server.Room != nil {
+	if in.server == nil {
+		return nil
+	}
+	if in.server.Room != nil {
 		_ = os.RemoveAll(in.server.Room.Path(folder))
 	}
 	return in.server.Close()
@@ -188,7 +193,7 @@ func (in *instance) Run(ctx context.Context, sink load.Sink) error {
 // build makes a server or empties the endpoint, builds the schema and checks it.
 func (in *instance) build(ctx context.Context) error {
 	prepare := in.server.Create
-	if in.config.server.Endpoint != "" {
+	if in.config.endpoint != "" {
 		prepare = in.empty
 	}
 	if err := prepare(ctx); err != nil || in.workload.Remove {
@@ -219,7 +224,7 @@ var tables = []string{"customer", "district", "history", "item", "new_order", "o
 
 // empty removes the tables of HammerDB from an endpoint, and what belongs to them. It refuses a database that has any other table.
 func (in *instance) empty(ctx context.Context) error {
-	found, err := in.server.Query(ctx, "SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1")
+	found, err := in.server.Query(ctx, in.server.listing)
 	if err != nil || found == "" {
 		return err
 	}
@@ -227,11 +232,7 @@ func (in *instance) empty(ctx context.Context) error {
 		return &diag.Error{Code: "endpoint-in-use", Exit: diag.ExitData, Message: "the database of the endpoint has other tables than those of HammerDB",
 			Hint: "name an empty database in the settings of the endpoint"}
 	}
-	for _, statement := range []string{
-		"DROP TABLE " + strings.Join(tables, ", ") + " CASCADE",
-		"DO $$ DECLARE r regprocedure; BEGIN FOR r IN SELECT p.oid::regprocedure FROM pg_proc p WHERE p.pronamespace = 'public'::regnamespace " +
-			"AND p.proname IN ('dbms_random', 'delivery', 'neword', 'ostat', 'payment', 'slev') LOOP EXECUTE 'DROP ROUTINE ' || r; END LOOP; END $$",
-	} {
+	for _, statement := range in.server.empty {
 		if _, err := in.server.Query(ctx, statement); err != nil {
 			return err
 		}
@@ -333,10 +334,12 @@ func (in *instance) start(action Action) (*call, error) {
 	if err := room.WriteFile(script, in.config.test.Script(action)); err != nil {
 		return nil, err
 	}
-	l := in.server.Login()
-	access := Access{Host: l.Host, Port: l.Port, SSLMode: l.SSLMode, Database: l.Database, User: l.User, Password: l.Password,
-		Admin: l.Admin, AdminPassword: l.Password, AdminDatabase: l.AdminDatabase}
-	command := in.server.Complete(Command(in.home, room.Path(script), room.Path(folder), &access))
+	access := in.server.access()
+	command := Command(in.home, room.Path(script), room.Path(folder), in.config.kind.dialect, &access)
+	variables := command.Env
+	command.Env = nil // servers have their own
+	command = in.server.Complete(command)
+	command.Env = slices.Concat(command.Env, variables)
 	command.Account = nil
 	read, write, err := os.Pipe()
 	if err != nil {

@@ -9,14 +9,15 @@ import (
 	"github.com/braggdev/bragg/internal/load/program"
 )
 
-// Test is a TPROC-C test on PostgreSQL. The server, users and passwords are none of it: see Access.
+// Test is a TPROC-C test. The server, users and passwords are none of it: see Access.
 type Test struct {
+	Dialect       *Dialect
 	Warehouses    int
 	Builders      int // virtual users that build the schema
 	Users         int // virtual users of a run
 	RampupMinutes int // HammerDB has no shorter unit
 	Minutes       int
-	// Procedures makes transactions procedures instead of functions. HammerDB calls functions by a way of its own Tcl library, which
+	// Procedures makes transactions of PostgreSQL procedures instead of functions. HammerDB calls functions by a way of its own Tcl library, which
 	// other ones, such as that of Debian, do not have: then every transaction fails.
 	Procedures bool
 	// AllWarehouses lets each user change its warehouse with each transaction; otherwise it stays with one.
@@ -38,7 +39,8 @@ const (
 	Probe Action = "probe"
 )
 
-const probeMark = "Pgtcl is version "
+// probeMark is behind the name of the library.
+const probeMark = " is version "
 
 // readyLine is printed by a run before its users start. They start once a line comes from standard input.
 const readyLine = "ready to start"
@@ -46,38 +48,15 @@ const readyLine = "ready to start"
 // marginSeconds is how long HammerDB may need for its results after the end of a test.
 const marginSeconds = 60
 
-// Access is how HammerDB reaches PostgreSQL. It goes into the environment, so that scripts and argument lists have no passwords and no
+// Access is how HammerDB reaches a server. It goes into the environment, so that scripts and argument lists have no passwords and no
 // addresses. HammerDB prints the address of a build in capital letters.
 type Access struct {
-	Host, Port           string // Host may be the folder of a socket
+	Host, Port           string // Host may be the folder of a socket, or on MySQL a socket
 	SSLMode              string
 	Database             string // of the schema; empty, or HammerDB makes it
 	User, Password       string // of the schema; HammerDB makes the user or changes its password
-	Admin, AdminPassword string // superuser
+	Admin, AdminPassword string // superuser of PostgreSQL
 	AdminDatabase        string // that the superuser connects to first
-}
-
-// variables are the settings of HammerDB that Access has, with the variables that bring them.
-func (a *Access) variables() []struct{ section, key, variable, value string } {
-	return []struct{ section, key, variable, value string }{
-		{"connection", "pg_host", "BRAGG_HAMMERDB_HOST", a.Host},
-		{"connection", "pg_port", "BRAGG_HAMMERDB_PORT", a.Port},
-		{"connection", "pg_sslmode", "BRAGG_HAMMERDB_SSLMODE", a.SSLMode},
-		{"tpcc", "pg_dbase", "BRAGG_HAMMERDB_DATABASE", a.Database},
-		{"tpcc", "pg_user", "BRAGG_HAMMERDB_USER", a.User},
-		{"tpcc", "pg_pass", "BRAGG_HAMMERDB_PASSWORD", a.Password},
-		{"tpcc", "pg_superuser", "BRAGG_HAMMERDB_ADMIN", a.Admin},
-		{"tpcc", "pg_superuserpass", "BRAGG_HAMMERDB_ADMIN_PASSWORD", a.AdminPassword},
-		{"tpcc", "pg_defaultdbase", "BRAGG_HAMMERDB_ADMIN_DATABASE", a.AdminDatabase},
-	}
-}
-
-// Environment has the variables that scripts read.
-func (a *Access) Environment() (env []string) {
-	for _, v := range a.variables() {
-		env = append(env, v.variable+"="+v.value)
-	}
-	return env
 }
 
 // Script is the Tcl script of an action. Settings of Access are put into HammerDB's dictionary itself, because its command diset prints
@@ -87,19 +66,20 @@ func (t *Test) Script(action Action) string {
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("fconfigure stdout -buffering line")
 	if action == Probe {
-		line("set library [package require Pgtcl]")
-		line("catch {pg_exec_prepared} usage") // the message says how it is called
-		line("puts \"%s$library: $usage\"", probeMark)
-		return b.String()
+		return b.String() + t.Dialect.probe()
 	}
-	line("dbset db pg")
+	d := t.Dialect
+	set := func(name, value string) { line("diset tpcc %s %s", d.key(name), value) }
+	line("dbset db %s", d.Name)
 	line("dbset bm TPC-C")
-	for _, v := range (&Access{}).variables() {
-		line("dict set ::configpostgresql %s %s $::env(%s)", v.section, v.key, v.variable)
+	for _, v := range d.access(&Access{}) {
+		line("dict set ::%s %s %s $::env(%s)", d.dictionary, v.section, v.key, variablePrefix+v.name)
 	}
-	line("diset tpcc pg_count_ware %d", t.Warehouses)
-	line("diset tpcc pg_num_vu %d", t.Builders)
-	line("diset tpcc pg_storedprocs %t", t.Procedures)
+	set("count_ware", strconv.Itoa(t.Warehouses))
+	set("num_vu", strconv.Itoa(t.Builders))
+	if d == PostgreSQL {
+		set("storedprocs", strconv.FormatBool(t.Procedures))
+	}
 	switch action {
 	case Build:
 		line("buildschema")
@@ -110,7 +90,7 @@ func (t *Test) Script(action Action) string {
 	case Run:
 		for _, s := range [][2]string{{"driver", "timed"}, {"rampup", strconv.Itoa(t.RampupMinutes)}, {"duration", strconv.Itoa(t.Minutes)}, {"timeprofile", "true"},
 			{"allwarehouse", strconv.FormatBool(t.AllWarehouses)}, {"keyandthink", strconv.FormatBool(t.KeyAndThink)}} {
-			line("diset tpcc pg_%s %s", s[0], s[1])
+			set(s[0], s[1])
 		}
 		line("loadscript")
 		line("vuset vu %d", t.Users)
@@ -127,9 +107,9 @@ func (t *Test) Script(action Action) string {
 // Command calls the hammerdbcli of an installation with a script. Its launcher finds its Tcl by its current folder. Temporary is a
 // private folder, because HammerDB keeps settings, passwords among them, and results there, and reads those of earlier calls. Its user must be able
 // to enter all folders above: SQLite resolves links such as those of program.Inherited.
-func Command(home, script, temporary string, a *Access) program.Command {
+func Command(home, script, temporary string, d *Dialect, a *Access) program.Command {
 	return program.Command{Path: filepath.Join(home, "hammerdbcli"), Args: []string{"tcl", "auto", script}, Dir: home,
-		Env: append(a.Environment(), "PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C", "TZ=UTC", "TMP="+temporary)}
+		Env: append(d.Environment(a), "PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C", "TZ=UTC", "TMP="+temporary)}
 }
 
 // ProfileFile is the name of the time profile in the temporary folder.

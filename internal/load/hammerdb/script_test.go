@@ -1,6 +1,7 @@
 package hammerdb_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -9,17 +10,27 @@ import (
 
 // Scripts and argument lists have neither addresses nor names nor passwords; the environment has them.
 func TestSecretsAreInTheEnvironment(t *testing.T) {
-	secrets := []string{"db.example", "54321", "verify-full", "shop", "seller", "pa55word", "root-of-all", "adm1nword", "maintenance"}
-	a := hammerdb.Access{Host: secrets[0], Port: secrets[1], SSLMode: secrets[2], Database: secrets[3], User: secrets[4], Password: secrets[5],
+	for _, d := range []*hammerdb.Dialect{hammerdb.PostgreSQL, hammerdb.MySQL, hammerdb.MariaDB} {
+		testSecrets(t, d)
+	}
+}
+
+func testSecrets(t *testing.T, d *hammerdb.Dialect) {
+	t.Helper()
+	secrets := []string{"db.example", "54321", "shop", "seller", "pa55word", "verify-full", "root-of-all", "adm1nword", "maintenance"}
+	a := hammerdb.Access{Host: secrets[0], Port: secrets[1], Database: secrets[2], User: secrets[3], Password: secrets[4], SSLMode: secrets[5],
 		Admin: secrets[6], AdminPassword: secrets[7], AdminDatabase: secrets[8]}
-	test := hammerdb.Test{Warehouses: 7, Builders: 3, Users: 5, RampupMinutes: 2, Minutes: 9}
-	environment := strings.Join(a.Environment(), "\n")
+	if d != hammerdb.PostgreSQL {
+		secrets = secrets[:5]
+	}
+	test := hammerdb.Test{Dialect: d, Warehouses: 7, Builders: 3, Users: 5, RampupMinutes: 2, Minutes: 9}
+	environment := strings.Join(d.Environment(&a), "\n")
 	for _, action := range []hammerdb.Action{hammerdb.Build, hammerdb.Check, hammerdb.Run, hammerdb.Delete} {
 		script := test.Script(action)
-		command := hammerdb.Command("/opt/hammerdb", "script.tcl", "/tmp/private", &a)
+		command := hammerdb.Command("/opt/hammerdb", "script.tcl", "/tmp/private", d, &a)
 		for _, s := range secrets {
 			if strings.Contains(script, s) || strings.Contains(command.String(), s) || !strings.Contains(environment, "="+s) {
-				t.Errorf("%s: %q is in the script or the command, or not in the environment:\n%s\n%s", action, s, script, command)
+				t.Errorf("%s, %s: %q is in the script or the command, or not in the environment:\n%s\n%s", d.Name, action, s, script, command)
 			}
 		}
 		for variable := range strings.SplitSeq(environment, "\n") {
@@ -31,7 +42,7 @@ func TestSecretsAreInTheEnvironment(t *testing.T) {
 }
 
 func TestScripts(t *testing.T) {
-	test := hammerdb.Test{Warehouses: 7, Builders: 3, Users: 5, RampupMinutes: 2, Minutes: 9}
+	test := hammerdb.Test{Dialect: hammerdb.PostgreSQL, Warehouses: 7, Builders: 3, Users: 5, RampupMinutes: 2, Minutes: 9}
 	for action, want := range map[hammerdb.Action][]string{
 		hammerdb.Build:  {"diset tpcc pg_count_ware 7", "diset tpcc pg_num_vu 3", "buildschema"},
 		hammerdb.Check:  {"checkschema"},
@@ -52,6 +63,34 @@ func TestScripts(t *testing.T) {
 		}
 		if last := lines[len(lines)-1]; last != "vudestroy" {
 			t.Errorf("%s ends with %q", action, last)
+		}
+	}
+}
+
+func TestDialects(t *testing.T) {
+	for d, want := range map[*hammerdb.Dialect][]string{
+		hammerdb.MySQL: {"dbset db mysql", "dict set ::configmysql connection mysql_socket $::env(BRAGG_HAMMERDB_SOCKET)", "diset tpcc mysql_count_ware 7",
+			"diset tpcc mysql_rampup 2", "diset tpcc mysql_timeprofile true"},
+		hammerdb.MariaDB: {"dbset db maria", "dict set ::configmariadb tpcc maria_pass $::env(BRAGG_HAMMERDB_PASSWORD)", "diset tpcc maria_num_vu 3", "diset tpcc maria_duration 9"},
+	} {
+		test := hammerdb.Test{Dialect: d, Warehouses: 7, Builders: 3, Users: 5, RampupMinutes: 2, Minutes: 9}
+		script := "\n" + test.Script(hammerdb.Run)
+		for _, w := range want {
+			if strings.Count(script, "\n"+w+"\n") != 1 {
+				t.Errorf("%s: %q is not there once:%s", d.Name, w, script)
+			}
+		}
+		if strings.Contains(script, "storedprocs") || strings.Contains(script, "pg_") {
+			t.Errorf("%s: the script has settings of PostgreSQL:%s", d.Name, script)
+		}
+	}
+	// A socket takes the place of host and port, and the other way around.
+	for host, want := range map[string]string{"/run/db/socket": "HOST=localhost SOCKET=/run/db/socket", "db.example": "HOST=db.example SOCKET=null"} {
+		environment := hammerdb.MySQL.Environment(&hammerdb.Access{Host: host})
+		for word := range strings.FieldsSeq(want) {
+			if !slices.Contains(environment, "BRAGG_HAMMERDB_"+word) {
+				t.Errorf("%s: %q is not in %q", host, word, environment)
+			}
 		}
 	}
 }

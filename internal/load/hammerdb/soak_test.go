@@ -75,7 +75,12 @@ func TestGenerator(t *testing.T) {
 		t.Log("part of the soak: set HAMMERDB_HOME to an installation of HammerDB")
 		return
 	}
-	w := prefilled(t, home)
+	for _, server := range []string{"postgresql", "mysql"} { // mariadb needs a library that only HammerDB's own Tcl has
+		t.Run(server, func(t *testing.T) { testGenerator(t, prefilled(t, home, server)) })
+	}
+}
+
+func testGenerator(t *testing.T, w load.Workload) {
 	loadtest.RunAny(t, subject(w))
 	checkOrphans(t, w)
 	w.Runtime = time.Minute
@@ -91,8 +96,14 @@ func TestGenerator(t *testing.T) {
 	t.Log(text)
 	m := regexp.MustCompile(`result: (\d+) NOPM and \d+ TPM, as HammerDB counts; (\d+) new orders`).FindStringSubmatch(text)
 	calls := regexp.MustCompile(`user 2 NEWORD: (\d+) calls`).FindStringSubmatch(text)
-	if m == nil || calls == nil || calls[1] != m[2] {
+	if m == nil || calls == nil {
 		t.Fatalf("result %q, calls %q", m, calls)
+	}
+	made, _ := strconv.Atoi(calls[1])
+	counted, _ := strconv.Atoi(m[2])
+	// One new order in a hundred is rolled back by the rules of TPC-C, which on MySQL takes its number back.
+	if rolled := float64(made-counted) / float64(made); rolled < 0 || rolled > 0.02 || w.Options["server"] == "postgresql" && made != counted {
+		t.Errorf("%d new orders called, %d counted", made, counted)
 	}
 	p, err := hammerdb.Generator{}.Plan(w)
 	if err != nil {
@@ -138,7 +149,7 @@ func newBench(t *testing.T, home string) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &bench{t: t, home: home, server: s, test: hammerdb.Test{Warehouses: 1, Builders: 1, Users: 1, Minutes: 1, Procedures: true},
+	return &bench{t: t, home: home, server: s, test: hammerdb.Test{Dialect: hammerdb.PostgreSQL, Warehouses: 1, Builders: 1, Users: 1, Minutes: 1, Procedures: true},
 		access: hammerdb.Access{Host: s.Socket(), Port: "5432", SSLMode: "disable", Database: postgres.Role, User: postgres.Role, Password: secret,
 			Admin: "postgres", AdminPassword: secret, AdminDatabase: "postgres"}}
 }
@@ -155,7 +166,7 @@ func (b *bench) call(action hammerdb.Action) hammerdb.Output {
 		b.t.Fatal(err)
 	}
 	at := b.server.Room.Path(folder)
-	command := b.server.Room.Confine(hammerdb.Command(b.home, at+"/script.tcl", at, &b.access))
+	command := b.server.Room.Confine(hammerdb.Command(b.home, at+"/script.tcl", at, hammerdb.PostgreSQL, &b.access))
 	command.Stdin = strings.NewReader("start\n") // for the users of a run
 	text, err := command.Run(b.t.Context())
 	b.spoken += text

@@ -17,6 +17,7 @@ import "github.com/braggdev/bragg/internal/load"
 const (
 	Role      = "bragg"
 	adminRole = "root"
+	loginRole = "client" // for clients that need a password
 )
 
 // account owns servers where the agent is root. The package of MariaDB brings it.

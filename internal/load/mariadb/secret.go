@@ -20,7 +20,7 @@ const (
 func secrets(name string, e program.Endpoint, r *program.Room) (files []*os.File, err error) {
 	if mode := e["sslmode"]; mode != "" && mode != "disable" && mode != "prefer" || e["sslrootcert"] != "" {
 		return nil, &diag.Error{Code: "endpoint-invalid", Exit: diag.ExitUnavailable,
-			Message: fmt.Sprintf("endpoint %q asks for encryption, and sysbench's client of MariaDB cannot check a server's certificate", name)}
+			Message: fmt.Sprintf("endpoint %q asks for encryption, and the clients of MariaDB in loads cannot check a server's certificate", name)}
 	}
 	host, port := "host", "port"
 	if strings.HasPrefix(e["host"], "/") {

@@ -1,6 +1,7 @@
 package mariadb
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,17 +26,21 @@ type Server struct {
 	Version string // of the server; "" before Up
 
 	secrets []*os.File
+	login   bool
 }
 
 // Use is what a generator brings to its server.
 type Use struct {
 	Name string // of the generator: its databases are its own
 	Said *program.Transcript
+	// Login is set for a client that needs a user with a password: see Server.Login.
+	Login bool
 }
 
 // Open finds programs, settings of the endpoint and the place of the files. It starts nothing. The caller calls Close, also after an error.
 func (c *Config) Open(ctx context.Context, w *load.Workload, u Use) (s *Server, err error) {
-	s = &Server{Server: database.NewServer("mariadbd", u.Said), Commands: Commands{config: c, folder: program.RoomFolder, paths: map[string]string{}}}
+	s = &Server{Server: database.NewServer("mariadbd", u.Said), login: u.Login,
+		Commands: Commands{config: c, folder: program.RoomFolder, paths: map[string]string{}}}
 	tools, err := program.Find(ctx, c.Needs(), folders...)
 	if err != nil {
 		return s, err
@@ -100,8 +105,32 @@ func (s *Server) Create(ctx context.Context) error {
 		return err
 	}
 	statement := "CREATE DATABASE " + Role + "; CREATE USER " + Role + "@localhost; GRANT ALL ON " + Role + ".* TO " + Role + "@localhost"
+	if s.login { // its password protects nothing: who reaches the socket may do all
+		statement += "; CREATE USER " + loginRole + "@localhost IDENTIFIED BY '" + loginRole + "'; GRANT ALL ON " + Role + ".* TO " + loginRole + "@localhost"
+	}
 	_, err := s.RunKept(ctx, s.Complete(s.client(adminRole, statement)))
 	return err
+}
+
+// Login is how a client connects that does not read the files of MariaDB's own.
+type Login struct {
+	Host, Port               string // Host may be the path of a socket
+	Database, User, Password string
+}
+
+// Login returns how commands with the room connect, if Use asked for it: as a user of an own server who has a password, or as the user of
+// the endpoint.
+func (s *Server) Login() Login {
+	if s.config.Endpoint == "" {
+		return Login{Host: socketPath(s.folder(s.config.Disk)), Port: "3306", Database: Role, User: loginRole, Password: loginRole}
+	}
+	e := s.Endpoint
+	return Login{Host: e["host"], Port: cmp.Or(e["port"], "3306"), Database: e["dbname"], User: e["user"], Password: e["password"]}
+}
+
+// Ask opens a connection of Role, or of the user of the endpoint, that answers one question again and again.
+func (s *Server) Ask(ctx context.Context, question string) (a *database.Asker, first string, err error) {
+	return database.Ask(ctx, s.Complete(s.client(Role, "")), question, s.Said)
 }
 
 // Up starts the server on the data of an earlier Create, or reaches the endpoint, and notes its settings.
@@ -117,6 +146,9 @@ func (s *Server) Up(ctx context.Context) (err error) {
 		return database.NoDatabase("the database on disk %s was made with its redo log on another disk than %s", s.config.Disk, s.config.LogDisk)
 	} else if err := s.start(ctx); err != nil {
 		return err
+	}
+	if !s.isMariaDB() {
+		return nil // an endpoint with a MySQL, which has no such table
 	}
 	// Only numbers and switches: no addresses, paths or commands.
 	_, err = s.Query(ctx, "SELECT LOWER(VARIABLE_NAME), GLOBAL_VALUE, GLOBAL_VALUE_ORIGIN FROM information_schema.SYSTEM_VARIABLES"+
@@ -138,6 +170,11 @@ func (s *Server) start(ctx context.Context) error {
 	return s.Start(ctx, s.Complete(s.Mariadbd()), s.Complete(s.client(adminRole, "SELECT 1")))
 }
 
+// isMariaDB reports whether the server is a MariaDB: an endpoint may be a MySQL. The versions of MariaDB's own programs have no name.
+func (s *Server) isMariaDB() bool {
+	return s.config.Endpoint == "" || strings.Contains(s.Version, "MariaDB")
+}
+
 // Stop ends the server, with its dirty pages written if there is time.
 func (s *Server) Stop() { s.StopBy(syscall.SIGTERM) }
 
@@ -157,5 +194,9 @@ func (s *Server) Close() error {
 // Describe completes the engine of a load by its server.
 func (s *Server) Describe(e *interval.Engine) {
 	version, _, _ := strings.Cut(s.Version, "-")
-	e.Backends = append([]string{"MariaDB " + version}, s.Room.Storage()...)
+	product := "MySQL "
+	if s.isMariaDB() {
+		product = "MariaDB "
+	}
+	e.Backends = append([]string{product + version}, s.Room.Storage()...)
 }

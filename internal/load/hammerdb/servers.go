@@ -1,0 +1,201 @@
+package hammerdb
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/database"
+	"github.com/braggdev/bragg/internal/load/mariadb"
+	"github.com/braggdev/bragg/internal/load/postgres"
+	"github.com/braggdev/bragg/internal/load/program"
+	"github.com/braggdev/bragg/internal/unit"
+)
+
+// serverKind is a kind of server that HammerDB tests, and the dialect by which it does.
+type serverKind struct {
+	name    string // value of the option server
+	dialect *Dialect
+	// The data of a schema by its warehouses, measured after the build: items and what every server holds, and what a warehouse adds with its
+	// indexes.
+	bytesBase, bytesPerWarehouse int64
+	gauges                       []interval.Gauge
+	countQuery                   string // orders and transactions
+	read                         func(o *load.Options, w *load.Workload) place
+}
+
+var serverKinds = []serverKind{
+	{name: "postgresql", dialect: PostgreSQL, bytesBase: 20 * unit.MiB, bytesPerWarehouse: 98 * unit.MiB, gauges: postgres.Gauges, read: readPostgres,
+		countQuery: "SELECT (SELECT sum(d_next_o_id) FROM district), (SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database())"},
+	{name: "mariadb", dialect: MariaDB, bytesBase: 50 * unit.MiB, bytesPerWarehouse: 128 * unit.MiB, gauges: mariadb.Gauges, read: readMariaDB, countQuery: countMySQL},
+	{name: "mysql", dialect: MySQL, bytesBase: 50 * unit.MiB, bytesPerWarehouse: 128 * unit.MiB, gauges: mariadb.Gauges, read: readMariaDB, countQuery: countMySQL},
+}
+
+// countMySQL has the counters that HammerDB takes for TPM. MySQL and MariaDB keep them in different schemas, and each of them reads only its
+// own kind of comment.
+const countMySQL = "SELECT CONCAT((SELECT SUM(d_next_o_id) FROM district), '|', (SELECT CAST(SUM(VARIABLE_VALUE) AS UNSIGNED) " +
+	"FROM /*M! information_schema.GLOBAL_STATUS */ /*!50700 performance_schema.global_status */ WHERE VARIABLE_NAME IN ('Com_commit', 'Com_rollback')));\n"
+
+func (k *serverKind) dataBytes(warehouses int) int64 {
+	return k.bytesBase + int64(warehouses)*k.bytesPerWarehouse
+}
+
+// warehousesFor is the largest number of warehouses whose data fits into size, at least 1.
+func (k *serverKind) warehousesFor(size int64) int {
+	return int(max(1, (size-k.bytesBase)/k.bytesPerWarehouse))
+}
+
+// place is a server as the options of a workload describe it.
+type place interface {
+	Needs() []load.Need
+	PlanData(w *load.Workload, p *load.Plan, d database.Data) error
+	// accept sets how many clients the server must accept.
+	accept(clients int)
+	// planned are the commands that start a server of its own.
+	planned(prefill bool) []program.Command
+	open(ctx context.Context, w *load.Workload, said *program.Transcript) (*server, error)
+}
+
+// server is an opened one.
+type server struct {
+	product
+	*database.Server
+	series  func(ctx context.Context) (series, error)
+	connect func(ctx context.Context, countQuery string) (connection, error)
+	access  func() Access
+	// empty has the statements that remove what HammerDB made, once the tables that listing returns are those of HammerDB.
+	listing string
+	empty   []string
+}
+
+// product is what differs between kinds of servers.
+type product interface {
+	running
+	Query(ctx context.Context, statement string) (string, error)
+	Complete(c program.Command) program.Command
+	Describe(e *interval.Engine)
+}
+
+type running interface {
+	Create(ctx context.Context) error
+	Up(ctx context.Context) error
+	Stop()
+	Close() error
+}
+
+// series is what a server says of itself while a load runs.
+type series interface {
+	Begin() interval.GaugeValues
+	Look(period time.Duration) (values interval.GaugeValues, fresh bool)
+	Close()
+}
+
+// connection answers the question for the counters of the database.
+type connection interface {
+	ask(ctx context.Context) ([]string, error)
+	Close()
+}
+
+type postgresPlace struct{ postgres.Config }
+
+func readPostgres(o *load.Options, w *load.Workload) place {
+	return &postgresPlace{postgres.ReadConfig(o, w, optionNames)}
+}
+
+func (p *postgresPlace) accept(clients int) { p.Clients = clients }
+
+func (p *postgresPlace) planned(prefill bool) (list []program.Command) {
+	if p.Endpoint != "" {
+		return nil
+	}
+	if prefill {
+		list = append(list, p.Planned().Initdb())
+	}
+	return append(list, p.Planned().Postgres())
+}
+
+func (p *postgresPlace) open(ctx context.Context, w *load.Workload, said *program.Transcript) (*server, error) {
+	s, err := p.Open(ctx, w, postgres.Use{Name: Name, Said: said})
+	return &server{product: s, Server: &s.Server,
+		series: func(ctx context.Context) (series, error) { return s.OpenSeries(ctx) },
+		connect: func(ctx context.Context, query string) (connection, error) {
+			conn, err := s.Connect(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return postgresConnection{conn}, conn.Prepare(ctx, countName, query)
+		},
+		access: func() Access {
+			l := s.Login()
+			return Access{Host: l.Host, Port: l.Port, SSLMode: l.SSLMode, Database: l.Database, User: l.User, Password: l.Password,
+				Admin: l.Admin, AdminPassword: l.Password, AdminDatabase: l.AdminDatabase}
+		},
+		listing: "SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1",
+		empty: []string{
+			"DROP TABLE " + strings.Join(tables, ", ") + " CASCADE",
+			"DO $$ DECLARE r regprocedure; BEGIN FOR r IN SELECT p.oid::regprocedure FROM pg_proc p WHERE p.pronamespace = 'public'::regnamespace " +
+				"AND p.proname IN ('dbms_random', 'delivery', 'neword', 'ostat', 'payment', 'slev') LOOP EXECUTE 'DROP ROUTINE ' || r; END LOOP; END $$",
+		}}, err
+}
+
+const countName = "count"
+
+type postgresConnection struct{ *postgres.Conn }
+
+func (c postgresConnection) ask(ctx context.Context) ([]string, error) { return c.Row(ctx, countName) }
+
+type mariadbPlace struct{ mariadb.Config }
+
+func readMariaDB(o *load.Options, w *load.Workload) place {
+	return &mariadbPlace{mariadb.ReadConfig(o, w, optionNames)}
+}
+
+func (p *mariadbPlace) accept(clients int) { p.Clients = clients }
+
+func (p *mariadbPlace) planned(prefill bool) (list []program.Command) {
+	if p.Endpoint != "" {
+		return nil
+	}
+	if prefill {
+		list = append(list, p.Planned().Install())
+	}
+	return append(list, p.Planned().Mariadbd())
+}
+
+func (p *mariadbPlace) open(ctx context.Context, w *load.Workload, said *program.Transcript) (*server, error) {
+	s, err := p.Open(ctx, w, mariadb.Use{Name: Name + "-mariadb", Said: said, Login: true})
+	opened := &server{product: s, Server: &s.Server,
+		series: func(ctx context.Context) (series, error) { return s.OpenSeries(ctx) },
+		connect: func(ctx context.Context, query string) (connection, error) {
+			asker, _, err := s.Ask(ctx, query)
+			if err != nil {
+				return nil, err
+			}
+			return mariadbConnection{asker}, nil
+		},
+		access: func() Access {
+			l := s.Login()
+			return Access{Host: l.Host, Port: l.Port, Database: l.Database, User: l.User, Password: l.Password}
+		},
+		listing: "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() ORDER BY BINARY table_name",
+		empty:   []string{"DROP TABLE " + strings.Join(tables, ", ")}}
+	for _, procedure := range []string{"DELIVERY", "NEWORD", "OSTAT", "PAYMENT", "SLEV"} {
+		opened.empty = append(opened.empty, "DROP PROCEDURE IF EXISTS "+procedure)
+	}
+	if l := s.Login(); err == nil && (l.Database == "" || l.User == "" || l.Password == "") {
+		err = &diag.Error{Code: "endpoint-invalid", Exit: diag.ExitUnavailable,
+			Message: fmt.Sprintf("endpoint %q: HammerDB needs dbname, user and password on MySQL and MariaDB", p.Endpoint)}
+	}
+	return opened, err
+}
+
+type mariadbConnection struct{ *database.Asker }
+
+func (c mariadbConnection) ask(ctx context.Context) ([]string, error) {
+	line, err := c.Answer(ctx)
+	return strings.Split(line, "|"), err
+}
