@@ -70,13 +70,11 @@ func BuildDistribution(ctx context.Context, d Distribution, path string) (Recipe
 		return Recipe{}, err
 	}
 	work := path + ".work"
-	if err := os.RemoveAll(work); err != nil {
-		return Recipe{}, fmt.Errorf("make image: %w", err)
+	release, err := makeWork(work)
+	if err != nil {
+		return Recipe{}, err
 	}
-	if err := os.MkdirAll(work, 0o755); err != nil { // users of packages enter it
-		return Recipe{}, fmt.Errorf("make image: %w", err)
-	}
-	defer os.RemoveAll(work)
+	defer release()
 	if err := d.run(ctx, work, suite); err != nil {
 		return Recipe{}, err
 	}
