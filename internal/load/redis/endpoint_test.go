@@ -177,7 +177,7 @@ func TestEndpointRefused(t *testing.T) {
 		"host=127.0.0.1 dbname=x port=" + port:                     "dbname is not",
 		"host=127.0.0.1 sslrootcert=/x port=" + port:               "verify-full",
 		"host=127.0.0.1 dbname=99 port=" + port:                    "DB index is out of range",
-		"host=127.0.0.1 user=unknown port=" + port:                  "AUTH",
+		"host=127.0.0.1 user=unknown port=" + port:                 "AUTH",
 		"host=127.0.0.1 sslmode=verify-full sslrootcert=/dev/null": "not a file with certificates",
 	} {
 		err := prefill(t, endpoint(t, settings))
