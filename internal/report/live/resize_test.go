@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/term"
+
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/report/live"
 	"github.com/braggdev/bragg/internal/testreq"
@@ -17,14 +19,12 @@ import (
 const showVariable = "REPORT_TEST_SHOWS_LIVE"
 
 func show() {
-	l := live.New(live.Options{Out: os.Stdout, Terminal: true, Size: func() (columns, rows int) {
-		ask := exec.Command("stty", "size")
-		ask.Stdin = os.Stdin
-		text, err := ask.Output()
+	l := live.New(live.Options{Out: os.Stdout, Terminal: true, Size: func() (int, int) {
+		// At once, as the program does: a terminal that changes between the question and the drawing keeps a part of the former view.
+		columns, rows, err := term.GetSize(int(os.Stdout.Fd()))
 		if err != nil {
 			return 100, 40
 		}
-		fmt.Sscan(string(text), &rows, &columns)
 		return columns, rows
 	}})
 	l.Plan(livePlan())
