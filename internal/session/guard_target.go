@@ -113,7 +113,7 @@ func (g *targetGuard) look(ctx context.Context, node string) (target.Space, erro
 }
 
 // missed returns when to look again after a look that failed: one at a storage that fills soon, because libvirt reads no pool while
-// volumes are being made in it.
+// volumes are being made in it. Other nodes of the storage need not wait that long: one that is cut off must not keep them from looking.
 func (g *targetGuard) missed(name string) time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -122,7 +122,7 @@ func (g *targetGuard) missed(name string) time.Duration {
 		return spacePauseMax
 	}
 	s.pause = min(max(2*s.pause, spacePauseMin), spacePauseMax)
-	s.next = time.Now().Add(s.pause)
+	s.next = time.Now()
 	return s.pause
 }
 
