@@ -76,6 +76,7 @@ func TestClientsJSONHasFioKeys(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs servers of fio")
 	}
+	t.Parallel()
 	theirs := t.TempDir()
 	text, _ := parse(t, theirs, mixed)
 	path := filepath.Join(theirs, "job.fio")

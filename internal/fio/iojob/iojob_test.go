@@ -142,6 +142,7 @@ func TestJSONHasFioKeys(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs fio")
 	}
+	t.Parallel()
 	ours, theirs := t.TempDir(), t.TempDir()
 	for _, c := range []struct{ form, more string }{
 		{"json", ""}, {"json+", ""}, {"json", "unified_rw_reporting=mixed\ndescription=a b\n"}, {"json", "unified_rw_reporting=both\n"},
@@ -319,6 +320,7 @@ func TestHolesAreWarnedOf(t *testing.T) {
 
 // Terse lines have as many fields as fio's, in the same order.
 func TestTerseHasFioFields(t *testing.T) {
+	t.Parallel()
 	ours, theirs := t.TempDir(), t.TempDir()
 	report := run(t, ours, mixed)
 	var b bytes.Buffer
@@ -347,6 +349,7 @@ func TestTerseHasFioFields(t *testing.T) {
 
 // The text has the lines that people and scripts look for.
 func TestTextHasFioLines(t *testing.T) {
+	t.Parallel()
 	ours, theirs := t.TempDir(), t.TempDir()
 	var b bytes.Buffer
 	if err := run(t, ours, mixed).WriteText(&b); err != nil {

@@ -315,6 +315,7 @@ func TestSteadyArrays(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
+	t.Parallel()
 	text, file := parse(t, t.TempDir(), "[a]\nfilename=@/f\nsize=1m\nrw=read\nrate_iops=100\ntime_based\nruntime=3\nsteadystate=iops:1\nsteadystate_duration=5\n")
 	report, err := iojob.Run(t.Context(), file.Jobs(), iojob.Options{})
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 
 // Logs whose file is slower than the load throttle the load and lose nothing; the wait is reported once.
 func TestWaitForLogsIsReported(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	pipe := filepath.Join(dir, "x_iops.1.log")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
