@@ -19,6 +19,8 @@ const (
 	meterShortRun    = 15 * time.Minute
 	// meterDeadline bounds one reading; a target that is busy failing over answers late.
 	meterDeadline = 30 * time.Second
+	// meterLastDeadline bounds the last reading, for which a run that has ended waits.
+	meterLastDeadline = 2 * time.Second
 	// vmValuesMax bounds the values of single VMs that a run records and that its evaluation keeps in memory. A hundred
 	// VMs for ten hours are 8 million values; with more, VMs are polled less often.
 	vmValuesMax = 20_000_000
@@ -34,6 +36,7 @@ type nodeMeter struct {
 	estimate time.Duration
 
 	began, vmsRead time.Time
+	tried          time.Time // the last reading, also one that failed
 	vmPeriod       time.Duration
 	firstNode      map[string]string // of VMs: the name of a series does not change when its VM moves
 }
@@ -48,7 +51,8 @@ func newNodeMeter(t target.Target, r *recorder, estimate time.Duration, tag targ
 	return m
 }
 
-// run polls until ctx ends. A series of failed readings is reported once, until a reading succeeds again.
+// run polls until ctx ends, and reads once more then: a load that ran for a part of a period at the end of the run would have no
+// reading. A series of failed readings is reported once, until a reading succeeds again.
 func (m *nodeMeter) run(ctx context.Context) {
 	if m.source == nil {
 		return
@@ -62,12 +66,19 @@ func (m *nodeMeter) run(ctx context.Context) {
 		}
 		failing = err != nil
 	})
+	// Averages over less than a tenth of a period are noise.
+	if !failing && time.Since(m.tried) >= m.period/10 {
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), meterLastDeadline)
+		defer cancel()
+		_ = m.read(last)
+	}
 }
 
 func (m *nodeMeter) read(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, meterDeadline)
 	defer cancel()
 	now := time.Now()
+	m.tried = now
 	// A tick comes a little early or late.
 	if m.vms != nil && now.Sub(m.vmsRead) >= m.vmPeriod-m.period/2 {
 		nodes, vms, err := m.vms.SampleVMs(ctx, m.tag)

@@ -85,3 +85,32 @@ func TestVMsOfATargetThatHangs(t *testing.T) {
 		}
 	})
 }
+
+// A load that runs for a part of a second at the end of a run has a reading, also while the target hangs.
+func TestNodesAreReadAtTheEnd(t *testing.T) {
+	for _, c := range []struct {
+		span  time.Duration
+		hangs bool
+		want  int64
+	}{{1300 * time.Millisecond, false, 3}, {1050 * time.Millisecond, false, 2}, {500 * time.Millisecond, true, 1}} {
+		synctest.Test(t, func(t *testing.T) {
+			source := &counted{hangs: c.hangs}
+			w, err := result.Create(t.TempDir(), result.Manifest{Run: "r", Created: time.Now()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer w.Close()
+			m := newNodeMeter(source, &recorder{zero: time.Now(), writer: w, cache: newCache()}, time.Minute, target.Tag{})
+			ctx, cancel := context.WithTimeout(t.Context(), c.span)
+			defer cancel()
+			began := time.Now()
+			m.run(ctx)
+			if got := source.ofVMs.Load() + source.ofAll.Load(); got != c.want {
+				t.Errorf("in %v it was read %d times, want %d", c.span, got, c.want)
+			}
+			if late := time.Since(began) - c.span; late > meterLastDeadline {
+				t.Errorf("the end took %v", late)
+			}
+		})
+	}
+}
