@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Exit codes of the process. 2 is the code of Go runtime crashes and never used on purpose.
@@ -44,6 +45,19 @@ func (e *Error) ExitCode() int {
 		return ExitInternal
 	}
 	return e.Exit
+}
+
+// Sentence returns the text of err with its hint, where an error is kept as text. It returns "" for nil.
+func Sentence(err error) string {
+	if err == nil {
+		return ""
+	}
+	text := err.Error()
+	var told *Error
+	if errors.As(err, &told) && told.Hint != "" && !strings.Contains(text, told.Hint) {
+		text += "; " + told.Hint
+	}
+	return text
 }
 
 // ExitCode returns the exit code for any error: that of the first error in its chain with an exit code, ExitInterrupted for a

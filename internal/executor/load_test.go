@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/control"
+	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/executor"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
@@ -164,6 +165,35 @@ func TestForeignLossFailsTheStep(t *testing.T) {
 		}
 		l.MustBeClean()
 	})
+}
+
+// The hint of a load that cannot start is in the reason and in the events, and a refusal for safety is reported as one, also where no
+// step waits for the load.
+func TestRefusedLoadHasItsHint(t *testing.T) {
+	for name, step := range map[string]string{
+		"awaited": `  - workload.Start: {workload_name: Load, runtime_secs: 60}
+`, "in the background": `  - workload.Start: {workload_name: Load, runtime_secs: 60, async: True}
+  - test.Wait: {duration_secs: 100}
+`} {
+		synctest.Test(t, func(t *testing.T) {
+			l := newLab(t, 2)
+			l.LoadErr = func(load.Workload) error {
+				return &diag.Error{Code: "foreign", Message: "the disk holds data of others", Hint: "clear it first", Exit: diag.ExitRefused}
+			}
+			outcome := l.run(plannertest.Head+plannertest.Deployed+"run:\n"+step, nil)
+			if outcome.Ended != executor.Failed || !outcome.Refused || !strings.HasSuffix(outcome.Reason, "the disk holds data of others; clear it first") {
+				t.Errorf("%s: %+v", name, outcome)
+			}
+			for _, kind := range []interval.EventKind{interval.EventDisturbance, interval.EventWorkloadEnd} {
+				if !slices.ContainsFunc(l.Events, func(e interval.Event) bool {
+					return e.Kind == kind && strings.HasSuffix(e.Error, "clear it first")
+				}) {
+					t.Errorf("%s: no %s has the hint", name, kind)
+				}
+			}
+			l.MustBeClean()
+		})
+	}
 }
 
 // A load that fails on all its VMs ends the run phase at once, even if no step waits for it yet.

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/plan"
@@ -190,7 +191,7 @@ func (l *loads) drive(ctx context.Context, run *loadRun, w plan.Workload) {
 	l.mu.Unlock()
 	text := ""
 	if run.failure != nil {
-		text = run.failure.Error()
+		text = diag.Sentence(run.failure)
 		end.Error = text
 	}
 	e.emit(end)
@@ -198,7 +199,7 @@ func (l *loads) drive(ctx context.Context, run *loadRun, w plan.Workload) {
 	if err := e.cfg.fail().At("load.ended"); err != nil && text == "" {
 		text = err.Error()
 	}
-	e.post(outcome{Finished: run.handle, Err: text, Fatal: fatal})
+	e.post(outcome{Finished: run.handle, Err: text, Fatal: fatal, Refused: fatal && diag.ExitCode(run.failure) == diag.ExitRefused})
 }
 
 // driveInTurn runs the load on at most MaxConcurrent VMs at a time.
@@ -245,7 +246,7 @@ func (l *loads) settle(run *loadRun, m *member) {
 		m.err = nil
 	} else if m.err != nil {
 		l.engine.emit(interval.Event{Kind: interval.EventDisturbance, Phase: l.engine.phaseName(), Workload: run.spec.Workload,
-			Instance: run.instance, Prefill: run.spec.Prefill, Group: run.group, Subject: m.vm.Name, Error: m.err.Error(),
+			Instance: run.instance, Prefill: run.spec.Prefill, Group: run.group, Subject: m.vm.Name, Error: diag.Sentence(m.err),
 			Message: fmt.Sprintf("%s failed on %s", run.spec.Workload, m.vm.Name)})
 	}
 }

@@ -169,7 +169,7 @@ func (l *loop) runStep(id int) {
 			err = e.runAndTell(ctx, p)
 		}
 		if err != nil {
-			o.Err, o.Refused = err.Error(), diag.ExitCode(err) == diag.ExitRefused
+			o.Err, o.Refused = diag.Sentence(err), diag.ExitCode(err) == diag.ExitRefused
 		}
 		e.post(o)
 		if errors.Is(err, control.ErrJournalBroken) {
@@ -235,7 +235,7 @@ func (e *Engine) stepEvent(p plan.Step, kind interval.EventKind, err error) inte
 		ev.Subject = p.Subject
 	}
 	if err != nil {
-		ev.Error = err.Error()
+		ev.Error = diag.Sentence(err)
 	}
 	return ev
 }

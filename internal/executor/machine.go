@@ -69,7 +69,7 @@ type stepRef struct {
 type outcome struct {
 	Start    bool
 	StepDone int  // id of the step; Err is set if it failed
-	Refused  bool // it failed because it was refused for safety
+	Refused  bool // it failed because it was refused for safety; of StepDone and Finished
 	Wanted   string
 	Finished int // handle of background work that ended; Fatal if the run cannot continue without it
 	UndoDone undoItem
@@ -195,6 +195,7 @@ func (s state) finished(o outcome) (state, []action) {
 		return s, nil
 	}
 	if o.Fatal && (s.Stage == stageSetup || s.Stage == stageRun) {
+		s.Refused = o.Refused
 		return s.fail(o.Err)
 	}
 	return s.problem("background", o.Err), nil

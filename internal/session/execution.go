@@ -252,12 +252,7 @@ func (x *execution) passStops(ctx context.Context) {
 
 // lowSpace stops the load for the reason that a guard reports.
 func (x *execution) lowSpace(err error) {
-	reason := err.Error()
-	var e *diag.Error
-	if errors.As(err, &e) && e.Hint != "" {
-		reason += "; " + e.Hint
-	}
-	x.engine.Guard(reason)
+	x.engine.Guard(diag.Sentence(err))
 }
 
 // watchMeetings records which other runs use the machine, and when.

@@ -124,15 +124,8 @@ func newFollower(c *Client, w load.Workload, sink load.Sink) *follower {
 	return &follower{client: c, workload: w, sink: sink, path: "/v1/workloads/" + wire.NewID(), placer: placer{axis: &c.axis}}
 }
 
+// run does not use ctx for requests: a cancelled ctx must still let the workload stop and its last intervals arrive.
 func (f *follower) run(ctx context.Context) error {
-	if err := f.drive(ctx); err != nil {
-		return fmt.Errorf("run workload %q on vm %q: %w", f.workload.Name, f.workload.VM, err)
-	}
-	return nil
-}
-
-// drive does not use ctx for requests: a cancelled ctx must still let the workload stop and its last intervals arrive.
-func (f *follower) drive(ctx context.Context) error {
 	work, abandon := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer abandon(nil)
 	stopper := make(chan struct{})
