@@ -107,10 +107,7 @@ func (in *instance) Run(ctx context.Context, sink load.Sink) error {
 	default:
 		err = in.measure(ctx, axis, out)
 	}
-	if err != nil && ctx.Err() == nil {
-		return fmt.Errorf("run workload %q: %w", in.workload.Name, err)
-	}
-	return nil
+	return program.Outcome(ctx, in.workload.Name, err)
 }
 
 // fill makes the table, and the file of bare writes.

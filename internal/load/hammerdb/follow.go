@@ -8,7 +8,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load/program"
 )
@@ -109,8 +108,8 @@ func (in *instance) conclude(orders uint64) error {
 	}
 	in.tellProfile(say)
 	if r.NOPM*uint64(in.config.test.Minutes) > orders {
-		return &diag.Error{Code: "totals-differ", Exit: diag.ExitUndecided,
-			Message: fmt.Sprintf("HammerDB reports %d new orders in %d minutes, and the database counted %d in the whole load", r.NOPM*uint64(in.config.test.Minutes), in.config.test.Minutes, orders)}
+		return program.TotalsDiffer("HammerDB reports %d new orders in %d minutes, and the database counted %d in the whole load",
+			r.NOPM*uint64(in.config.test.Minutes), in.config.test.Minutes, orders)
 	}
 	return nil
 }

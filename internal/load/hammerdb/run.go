@@ -184,10 +184,7 @@ func (in *instance) Run(ctx context.Context, sink load.Sink) error {
 	} else {
 		err = in.drive(ctx, axis, out)
 	}
-	if err != nil && ctx.Err() == nil {
-		return fmt.Errorf("run workload %q: %w", in.workload.Name, in.server.Conceal(err))
-	}
-	return nil
+	return program.Outcome(ctx, in.workload.Name, in.server.Conceal(err))
 }
 
 // build makes a server or empties the endpoint, builds the schema and checks it.

@@ -62,10 +62,7 @@ func (c *client) Run(ctx context.Context, sink load.Sink) error {
 		return nil
 	}
 	err := c.drive(ctx, axis, out)
-	if err != nil && ctx.Err() == nil {
-		return fmt.Errorf("run workload %q: %w", c.workload.Name, err)
-	}
-	return nil
+	return program.Outcome(ctx, c.workload.Name, err)
 }
 
 // pair is one running client.
@@ -233,9 +230,8 @@ func (c *config) conclude(p *pair, got [2]tally) error {
 	}
 	for d := range local {
 		if !o.same(d, local[d].bytes, got[d].bytes) || local[d].retransmits != got[d].retransmits {
-			return &diag.Error{Code: "totals-differ", Exit: diag.ExitUndecided, Message: fmt.Sprintf(
-				"recorded %d bytes and %d retransmits %s vm %q, and iperf3 reports %d and %d", got[d].bytes, got[d].retransmits,
-				[]string{"to", "from"}[d], p.peer.VM, local[d].bytes, local[d].retransmits)}
+			return program.TotalsDiffer("recorded %d bytes and %d retransmits %s vm %q, and iperf3 reports %d and %d",
+				got[d].bytes, got[d].retransmits, []string{"to", "from"}[d], p.peer.VM, local[d].bytes, local[d].retransmits)
 		}
 	}
 	return nil

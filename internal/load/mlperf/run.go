@@ -155,10 +155,7 @@ func (in *instance) Run(ctx context.Context, sink load.Sink) error {
 		end = max(began, in.out.to.First()) + int64(r)
 	}
 	in.out.finish(end)
-	if err != nil && ctx.Err() == nil {
-		return fmt.Errorf("run workload %q: %w", w.Name, err)
-	}
-	return nil
+	return program.Outcome(ctx, w.Name, err)
 }
 
 // work is what this instance does.

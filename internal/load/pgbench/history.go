@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/load/program"
 )
 
 // history counts the rows of pgbench_history. Every committed transaction of the scripts that come with pgbench and write inserts one.
@@ -46,9 +46,9 @@ func (in *instance) checkHistory(ctx context.Context, h *history, done uint64) e
 	rows := after - h.before
 	fmt.Fprintf(in.said, "pgbench_history has %d rows more than before the load, and %d transactions were recorded\n", rows, done)
 	if rows != done {
-		return &diag.Error{Code: "totals-differ", Exit: diag.ExitUndecided,
-			Message: fmt.Sprintf("recorded %d transactions, and pgbench_history has %d rows more than before the load", done, rows),
-			Hint:    "transactions were lost, or something else wrote to the table"}
+		e := program.TotalsDiffer("recorded %d transactions, and pgbench_history has %d rows more than before the load", done, rows)
+		e.Hint = "transactions were lost, or something else wrote to the table"
+		return e
 	}
 	return nil
 }

@@ -158,10 +158,7 @@ func (in *instance) Run(ctx context.Context, sink load.Sink) error {
 	} else {
 		err = in.drive(ctx, axis, out)
 	}
-	if err != nil && ctx.Err() == nil {
-		return fmt.Errorf("run workload %q: %w", in.workload.Name, err)
-	}
-	return nil
+	return program.Outcome(ctx, in.workload.Name, err)
 }
 
 func (in *instance) initialise(ctx context.Context) error {
@@ -203,6 +200,9 @@ func (in *instance) drive(ctx context.Context, axis program.Axis, out *program.R
 	out.Finish(end)
 	text := summary.String()
 	fmt.Fprint(in.said, text)
+	if failed != nil && ctx.Err() != nil {
+		fmt.Fprintf(in.said, "note: pgbench was stopped and ended with %v; transactions that it had not yet written to its log are not recorded\n", failed)
+	}
 	if failed != nil && err == nil {
 		err = in.server.Conceal(fmt.Errorf("pgbench: %w%s", failed, last.Quoted()))
 	}
@@ -272,8 +272,6 @@ func (in *instance) follow(ctx context.Context, p *program.Process, f follower) 
 	}
 }
 
-var errDifferent = errors.New("pgbench's summary and its log differ")
-
 // compare holds the totals of all intervals against the summary.
 func compare(r *program.Recorder, text string) error {
 	s, err := parseSummary(text)
@@ -281,9 +279,8 @@ func compare(r *program.Recorder, text string) error {
 		return err
 	}
 	if s.processed != r.Done || s.skipped != r.Skipped || s.failed != r.Failed {
-		return &diag.Error{Code: "totals-differ", Exit: diag.ExitUndecided, Err: errDifferent,
-			Message: fmt.Sprintf("recorded %d transactions, %d skipped, %d failed, and pgbench reports %d, %d, %d",
-				r.Done, r.Skipped, r.Failed, s.processed, s.skipped, s.failed)}
+		return program.TotalsDiffer("recorded %d transactions, %d skipped, %d failed, and pgbench reports %d, %d, %d",
+			r.Done, r.Skipped, r.Failed, s.processed, s.skipped, s.failed)
 	}
 	if s.aborted {
 		return errors.New("pgbench reports that the run was aborted")

@@ -7,7 +7,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/program"
@@ -112,10 +111,7 @@ func (in *instance) Run(ctx context.Context, sink load.Sink) error {
 		l := &loop{instance: in, axis: axis, out: out}
 		err = l.drive(ctx)
 	}
-	if err != nil && ctx.Err() == nil {
-		return fmt.Errorf("run workload %q: %w", in.workload.Name, err)
-	}
-	return nil
+	return program.Outcome(ctx, in.workload.Name, err)
 }
 
 // loop is a running load.
@@ -162,8 +158,7 @@ func (l *loop) drive(ctx context.Context) error {
 	if err == nil && l.config.place.Endpoint != "" && after-l.before > l.out.Done {
 		fmt.Fprintf(l.said, "the server executed %d of these commands more than this load: other clients use it, such as other VMs of the load\n", after-l.before-l.out.Done)
 	} else if err == nil && after-l.before != l.out.Done {
-		err = &diag.Error{Code: "totals-differ", Exit: diag.ExitUndecided,
-			Message: fmt.Sprintf("redis-benchmark reports %d requests, and the server executed %d", l.out.Done, after-l.before)}
+		err = program.TotalsDiffer("redis-benchmark reports %d requests, and the server executed %d", l.out.Done, after-l.before)
 	}
 	return err
 }

@@ -1,10 +1,8 @@
 package sysbench
 
 import (
-	"fmt"
 	"math"
 
-	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load/program"
 )
@@ -110,8 +108,8 @@ func (r *record) end(s *summary, at int64) error {
 		failed = s.sql.ignored
 	}
 	if total < r.events.counted || failed < r.failed.counted || s.sql != nil && s.sql.transactions != total {
-		return &diag.Error{Code: "totals-differ", Exit: diag.ExitUndecided,
-			Message: fmt.Sprintf("recorded %d operations and %d errors from reports, and sysbench's summary has %d and %d", r.events.counted, r.failed.counted, total, failed)}
+		return program.TotalsDiffer("recorded %d operations and %d errors from reports, and sysbench's summary has %d and %d",
+			r.events.counted, r.failed.counted, total, failed)
 	}
 	r.to = max(r.to, at)
 	r.count(amount{total - r.events.counted, bytes - min(bytes, r.bytes.counted), failed - r.failed.counted})

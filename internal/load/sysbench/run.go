@@ -123,10 +123,7 @@ func (in *instance) Run(ctx context.Context, sink load.Sink) error {
 		out.Gauges = interval.UnknownGauges(len(in.config.engine().Gauges))
 	}
 	out.Finish(max(axis.Now(), r.to))
-	if err != nil && ctx.Err() == nil {
-		return fmt.Errorf("run workload %q: %w", in.workload.Name, err)
-	}
-	return nil
+	return program.Outcome(ctx, in.workload.Name, err)
 }
 
 // complete adds what all commands of the instance have: the program, its folder, and nothing of this process's environment.

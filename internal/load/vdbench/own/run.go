@@ -162,10 +162,7 @@ func (in *running) Run(ctx context.Context, sink load.Sink) error {
 		end = began + int64(w.Runtime)
 	}
 	out.Finish(end)
-	if err != nil && ctx.Err() == nil {
-		return fmt.Errorf("run workload %q: %w", w.Name, err)
-	}
-	return nil
+	return program.Outcome(ctx, w.Name, err)
 }
 
 // follow reads what vdbench has written until it has ended.
