@@ -28,10 +28,9 @@ func TestWaitForLogsIsReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := make(chan int, 1)
+	progress := make(chan func() []iojob.Live, 1)
 	go func() {
-		// The memory for operations is full by then, also under the race detector on a busy machine; the load gives up
-		// waiting after ten seconds.
-		time.Sleep(7 * time.Second)
+		awaitStandstill(<-progress)
 		count, buf := 0, make([]byte, 1<<16)
 		for {
 			n, err := reader.Read(buf)
@@ -44,7 +43,9 @@ func TestWaitForLogsIsReported(t *testing.T) {
 	}()
 	_, file := parse(t, dir, "[j]\nioengine=null\nsize=8g\nbs=4k\nrw=randread\nnorandommap\nwrite_iops_log=x\n")
 	var said []string
-	report, err := iojob.Run(t.Context(), file.Jobs(), iojob.Options{Folder: dir, Say: func(text string) { said = append(said, text) }})
+	report, err := iojob.Run(t.Context(), file.Jobs(), iojob.Options{
+		Folder: dir, Say: func(text string) { said = append(said, text) }, Live: func(now func() []iojob.Live) { progress <- now },
+	})
 	if err != nil || report.LogFault != "" {
 		t.Fatal(err, report.LogFault)
 	}
@@ -59,4 +60,21 @@ func TestWaitForLogsIsReported(t *testing.T) {
 		t.Errorf("the load waited %s, said %q", row.LogWait, said)
 	}
 	_ = reader.Close()
+}
+
+// awaitStandstill returns when a load has had no progress for four seconds: the memory for its operations is full, however
+// slow the machine. The load gives up waiting after ten.
+func awaitStandstill(now func() []iojob.Live) {
+	last, since := uint64(0), time.Now()
+	for time.Since(since) < 4*time.Second {
+		time.Sleep(100 * time.Millisecond)
+		clones := now()
+		if len(clones) == 0 {
+			since = time.Now()
+			continue
+		}
+		if done := clones[0].Traffic[interval.Read].Operations; done != last {
+			last, since = done, time.Now()
+		}
+	}
 }
