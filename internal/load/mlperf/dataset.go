@@ -46,7 +46,7 @@ const (
 
 func (t *training) dataset(dir string, w *load.Workload) *dataset {
 	d := &dataset{dir: dir, files: t.files, samplesInFile: t.model.samplesInFile, mean: t.model.recordBytes, stdev: t.model.recordStdev, vms: t.vms, shared: t.shared}
-	key := load.Key(load.Key(w.Seed, uint64(w.Ordinal)), 0)
+	key := load.KeyOf(load.Key(w.Seed, uint64(w.Ordinal)), w.Group)
 	if t.shared {
 		key, d.rank = load.KeyOf(w.Seed, "shared"), w.Remote.Rank
 	}

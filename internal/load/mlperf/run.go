@@ -163,7 +163,7 @@ func (in *instance) work(axis program.Axis, others *together) func(context.Conte
 	c := in.config
 	switch {
 	case c.saves():
-		s := &saver{checkpointing: &c.saving, dir: in.room.path, key: load.Key(in.workload.Seed, uint64(in.workload.Ordinal)), out: in.out, axis: axis, others: others}
+		s := &saver{checkpointing: &c.saving, dir: in.room.path, key: load.KeyOf(load.Key(in.workload.Seed, uint64(in.workload.Ordinal)), in.workload.Group), out: in.out, axis: axis, others: others}
 		s.mine = s.of(in.workload.Remote.Rank)
 		if in.workload.Prefill {
 			return func(context.Context) error { return nil }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/ioengine/pattern"
 	"github.com/braggdev/bragg/internal/load/vdbench/parmfile"
 	"github.com/braggdev/bragg/internal/load/vdbench/tree"
 )
@@ -130,7 +131,8 @@ func (f *filesBuilder) system(fsd *parmfile.Definition, anchors map[string]strin
 		l.Sizes = []tree.Share{{Bytes: 1, Percent: 100}}
 	}
 	if w := f.workload; w != nil {
-		l.Key = load.KeyOf(load.Key(w.Seed, uint64(w.Ordinal)), s.anchor)
+		// Not of one start: a load runs on the tree that its prefill made.
+		l.Key = load.KeyOf(load.KeyOf(load.Key(w.Seed, uint64(w.Ordinal)), w.Group), s.anchor)
 	}
 	if l.Folders() > tree.FoldersMax || l.Count() > tree.FilesMax {
 		f.no(fsd.Name, "fsd=%s has more than %d folders or %d files", s.name, tree.FoldersMax, tree.FilesMax)
@@ -259,7 +261,7 @@ func (f *filesBuilder) works(rd *parmfile.Definition, loops map[string]string, r
 		for _, fsd := range systems {
 			w := f.work(rd, fwd, fsd, loops)
 			w.Share = shares[i] / float64(len(systems))
-			w.Key = load.Key(load.Key(f.workload.Seed, uint64(f.workload.Ordinal)), uint64(len(f.files.runs)*streamsMax+len(r.works)))
+			w.Key = load.Key(pattern.WorkloadKey(f.workload), uint64(len(f.files.runs)*streamsMax+len(r.works)))
 			if !slices.Contains(r.trees, w.on) {
 				r.trees = append(r.trees, w.on)
 			}

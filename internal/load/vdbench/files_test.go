@@ -280,13 +280,18 @@ func TestFilesRefused(t *testing.T) {
 
 // No block of 4 KiB is written twice, by a prefill or by a load: storage that finds equal blocks stores all of them.
 func TestFileContent(t *testing.T) {
-	w := workload(t, "fsd=fsd1,anchor=/mnt/a,depth=1,width=2,files=16,size=160k\nfwd=fwd1,fsd=fsd1,operation=write,fileio=random,xfersize=8k,threads=4\n"+
-		"rd=rd1,fwd=fwd1,fwdrate=2000,elapsed=2,interval=1\n")
-	prefill(t, w)
+	const parmfile = "fsd=fsd1,anchor=/mnt/a,depth=1,width=2,files=16,size=160k\nfwd=fwd1,fsd=fsd1,operation=write,fileio=random,xfersize=8k,threads=4\n" +
+		"rd=rd1,fwd=fwd1,fwdrate=2000,elapsed=2,interval=1\n"
+	first, second := workload(t, parmfile), workload(t, parmfile)
+	second.Group, second.VM, second.Number = "H", "H-0001", first.Number+1
+	both := []load.Workload{first, second}
+	for _, w := range both {
+		prefill(t, w)
+	}
 	count := func(when string) {
 		seen := map[[16]byte]int{}
 		blocks, kept := 0, 0
-		for _, path := range treeFiles(t, w) {
+		for _, path := range append(treeFiles(t, first), treeFiles(t, second)...) {
 			data, err := os.ReadFile(path)
 			if err != nil {
 				t.Fatal(err)
@@ -299,12 +304,19 @@ func TestFileContent(t *testing.T) {
 		for _, n := range seen {
 			kept += n - 1
 		}
-		if blocks != 32*40 || kept > 0 {
+		if blocks != 2*32*40 || kept > 0 {
 			t.Errorf("%s: %d of %d blocks are there before", when, kept, blocks)
 		}
 	}
 	count("prefill")
-	driveFiles(t, w)
+	t.Run("loads", func(t *testing.T) {
+		for _, w := range both {
+			t.Run(w.Group, func(t *testing.T) {
+				t.Parallel()
+				driveFiles(t, w)
+			})
+		}
+	})
 	count("load")
 }
 
