@@ -18,9 +18,9 @@ import (
 	"github.com/braggdev/bragg/internal/finding"
 )
 
-// Rules lists all rules. To add one: a file here, in data or in machine, a line here, a section in docs/guides/audit.md.
+// Rules lists all rules. To add one: a file here, in data or in machine, a line here or there, a section in docs/guides/audit.md.
 func Rules() []rule.Rule {
-	return []rule.Rule{
+	return slices.Concat([]rule.Rule{
 		runIncomplete,
 		rehearsal,
 		simulated,
@@ -82,12 +82,7 @@ func Rules() []rule.Rule {
 		data.ScaleBelowClients,
 		data.HugePagesRefused,
 		data.FitsInHostMemory,
-		machine.GeneratorOnTarget,
-		machine.Busy,
-		machine.NumaImbalance,
-		machine.CPUGovernor,
-		copiedRun,
-	}
+	}, machine.Rules(), []rule.Rule{copiedRun})
 }
 
 // Check runs all rules. It returns the findings by severity, worst first, then by the share of the numbers that they affect, then by

@@ -231,6 +231,22 @@ func onNode(hypervisor string, memory int64) func(*made) {
 	}
 }
 
+// servers places clients on nodes beside servers on nodes 1 and 2.
+func servers(clients ...string) func(*made) {
+	return func(m *made) {
+		of := func(nodes ...string) (list []plan.VM) {
+			for _, id := range nodes {
+				list = append(list, plan.VM{NodeID: id})
+			}
+			return list
+		}
+		m.in.Plan.Target.Nodes = []target.Node{{ID: "1", Name: "host-1"}, {ID: "2", Name: "host-2"}, {ID: "3", Name: "host-3"}}
+		m.in.Plan.Groups[0].VMs = of(clients...)
+		m.in.Plan.Groups = append(m.in.Plan.Groups, plan.Group{Name: "db", VMs: of("1", "2")})
+		m.in.Plan.Workloads[0].Servers = &plan.Servers{Group: "db", Holds: true}
+	}
+}
+
 // busy has the CPU use of the NUMA nodes of the controller's machine.
 func busy(provider string, shares ...float64) func(*made) {
 	return func(m *made) {
@@ -529,6 +545,10 @@ var contracts = map[string]contract{
 	"generator-on-target": {
 		fires: busy("local", 0.91, 0.91), severity: finding.Warning, claim: "which used 91 % of its CPU time in the run phase",
 		silent: busy("libvirt", 0.91, 0.91),
+	},
+	"clients-beside-server": {
+		fires: servers("1", "3", "1", "3"), severity: finding.Warning, claim: "2 of 4 VMs with clients of w are on the node of their server (host-1), and share its CPUs.",
+		silent: servers("2", "1", "3", "1"),
 	},
 	"machine-busy": {
 		fires: waiting(0.1), severity: finding.Info, claim: "waited for a CPU in 10 % of a minute, and for I/O in 2 %",

@@ -76,6 +76,9 @@ func (l *loads) start(ctx context.Context, spec verb.LoadSpec, lasting *plan.Las
 		return fmt.Errorf("start workload %q: not in the plan", spec.Workload)
 	}
 	run := &loadRun{spec: spec, lasting: lasting, group: w.Group, launched: make(chan struct{}), done: make(chan struct{})}
+	if spec.Prefill {
+		run.group = w.DataGroup()
+	}
 	if err := l.gather(ctx, run, w.Servers); err != nil {
 		return err
 	}
@@ -284,6 +287,9 @@ func (l *loads) value(run *loadRun, m *member, w plan.Workload) load.Workload {
 	}
 	if run.spec.Prefill {
 		v.Options = verb.WithPrefillDepth(v.Options, e.plan.GeneratorOf(w.Name), run.prefillDepth())
+	}
+	if len(m.remote.Peers) > 0 && !m.remote.Serves && w.Servers.Holds {
+		return v // its data is on the disks of its server
 	}
 	for _, d := range m.vm.Disks {
 		path := d.Path

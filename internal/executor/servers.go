@@ -22,7 +22,7 @@ func (l *loads) serve(ctx context.Context, run *loadRun, w plan.Workload) {
 		return
 	}
 	l.address(ctx, run)
-	run.count(w)
+	run.share()
 	for i, client := range run.members {
 		for _, at := range w.Servers.Of(i, len(run.servers)) {
 			server := run.servers[at]
@@ -49,7 +49,8 @@ func (l *loads) serve(ctx context.Context, run *loadRun, w plan.Workload) {
 				if !ok || used[s] >= len(ports.Ports()) {
 					s.err = errors.New("its agent cannot run servers")
 				} else {
-					client.remote.Peers = append(client.remote.Peers, load.Peer{VM: s.vm.Name, Address: s.remote.Address, Port: ports.Ports()[used[s]]})
+					client.remote.Peers = append(client.remote.Peers, load.Peer{VM: s.vm.Name, Address: s.remote.Address, Port: ports.Ports()[used[s]],
+						Place: used[s], Clients: len(s.remote.Peers)})
 					used[s]++
 				}
 			}
@@ -63,11 +64,8 @@ func (l *loads) serve(ctx context.Context, run *loadRun, w plan.Workload) {
 	}
 }
 
-// count gives the VMs of a load that go in step their places, as servers too, and a secret.
-func (run *loadRun) count(w plan.Workload) {
-	if !w.Servers.First {
-		return
-	}
+// share gives the VMs of a load and its servers their places, and a secret.
+func (run *loadRun) share() {
 	secret := make([]byte, secretBytes)
 	_, _ = rand.Read(secret) // which never fails
 	for _, list := range [][]*member{run.members, run.servers} {

@@ -23,7 +23,7 @@ type Servers int
 
 const (
 	ServersNo   Servers = iota // its loads have none
-	ServersMay                 // without a group, each VM has its own server
+	ServersMay                 // without a group, each VM has its own server; else servers have the data, and prefills run there
 	ServersMust                // there is no load without them
 )
 

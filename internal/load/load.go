@@ -107,6 +107,8 @@ type Plan struct {
 	// InStep: the VMs of the load wait for each other, and the first one has a server of it that all of them are clients of. Generators
 	// say so if Workload.Remote.VMs is more than one.
 	InStep bool `json:"in_step,omitempty"`
+	// BesideServer: the clients of the load run on the VM of the server that it starts.
+	BesideServer bool `json:"beside_server,omitempty"`
 	// InMemory: the data of the load is meant to be in memory. Its disks have at most a log of changes, and copies of the data.
 	InMemory bool `json:"in_memory,omitempty"`
 	// Computes: the load is computation or access to memory, whose CPU time is the work and not an effort beside it.

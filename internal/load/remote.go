@@ -10,7 +10,7 @@ type Remote struct {
 	Peers   []Peer `json:"peers,omitempty"`
 	VMs     int    `json:"vms,omitempty"`  // of the load
 	Rank    int    `json:"rank,omitempty"` // of this one among them, from 0
-	// Secret is shared by the VMs of a load that go in step (Plan.InStep).
+	// Secret is shared by the VMs of a load and their servers.
 	Secret []byte `json:"secret,omitempty"`
 }
 
@@ -19,7 +19,13 @@ type Peer struct {
 	VM      string `json:"vm"`
 	Address string `json:"address,omitempty"` // as this VM reaches it; empty in plans
 	Port    int    `json:"port,omitempty"`    // of its server, for clients
+	// Place is that of this client among the clients of that server, from 0, and Clients is how many they are.
+	Place   int `json:"place,omitempty"`
+	Clients int `json:"clients,omitempty"`
 }
+
+// Connected reports whether this VM is a client whose servers answer.
+func (r *Remote) Connected() bool { return !r.Serves && len(r.Peers) > 0 && r.Peers[0].Port > 0 }
 
 // PeersMax bounds the peers of one VM.
 const PeersMax = 64

@@ -9,6 +9,16 @@ type Servers struct {
 	// First: the VMs of the workload itself go in step, and the first one has the only server, of which all are clients.
 	First bool `json:"first,omitempty"`
 	Same  bool `json:"same,omitempty"` // clients and servers are the same VMs, none of which is its own server
+	// Holds: the data of the load is on the servers, where its prefill runs.
+	Holds bool `json:"holds,omitempty"`
+}
+
+// DataGroup is the group on whose disks the data of a workload is.
+func (w *Workload) DataGroup() string {
+	if w.Servers != nil && w.Servers.Holds {
+		return w.Servers.Group
+	}
+	return w.Group
 }
 
 // Of returns the servers of a client, by their ordinals.
@@ -31,6 +41,19 @@ func (s Servers) Of(client, servers int) (list []int) {
 		}
 	}
 	return list
+}
+
+// Clients is how many clients a server has at most.
+func (s Servers) Clients(clients, servers int) int {
+	switch {
+	case s.First || s.Mesh && !s.Same:
+		return clients
+	case s.Mesh:
+		return clients - 1
+	case servers == 0:
+		return 0
+	}
+	return (clients + servers - 1) / servers
 }
 
 func (s Servers) pairing() string {

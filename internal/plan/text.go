@@ -185,7 +185,11 @@ func (p *Plan) textWorkloads(b *strings.Builder, o TextOptions) {
 		if s := w.Servers; s != nil && s.First {
 			fmt.Fprintf(b, "    in step: %s\n", s.pairing())
 		} else if s != nil {
-			fmt.Fprintf(b, "    servers on %s: %s\n", textio.Line(s.Group), s.pairing())
+			what := "servers"
+			if s.Holds {
+				what = "servers with its data"
+			}
+			fmt.Fprintf(b, "    %s on %s: %s\n", what, textio.Line(s.Group), s.pairing())
 		}
 		if w.Load == nil && w.Prefill == nil {
 			b.WriteString("    not used by any step\n")

@@ -89,7 +89,10 @@ func (c workloads) checkGenerators() {
 			continue
 		}
 		ask := load.Workload{Name: w.Name, Generator: p.generator, ConfigName: w.ConfigFile, Config: c.sc.Files[w.ConfigFile]}
-		if group, known := c.sc.Group(w.Group); known {
+		if w.ServerGroup != "" {
+			ask.Remote.Peers = []load.Peer{{VM: w.ServerGroup}}
+		}
+		if group, known := c.sc.Group(p.dataGroup()); known {
 			for i := range group.DiskCount {
 				name := "/dev/" + target.DiskName(i+1)
 				ask.Devices = append(ask.Devices, load.Device{Name: name, Path: name, SizeBytes: group.DiskBytes})

@@ -179,7 +179,11 @@ func (c *script) loadStarts() []loadStart {
 	var out []loadStart
 	c.walk(v, 1, func(i int, step verb.Step, late bool) {
 		if e := v.Effect(step); e.Load != nil && !late {
-			out = append(out, loadStart{*e.Load, v.VMsOf(e.Load.Workload), c.lasting[i].planned()})
+			vms := v.VMsOf(e.Load.Workload)
+			if e.Load.Prefill {
+				vms = v.VMs(c.plan.workloads[e.Load.Workload].dataGroup())
+			}
+			out = append(out, loadStart{*e.Load, vms, c.lasting[i].planned()})
 		}
 	})
 	return out

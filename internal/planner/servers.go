@@ -20,13 +20,25 @@ func (p *workloadPlan) servers() *plan.Servers {
 		}
 		return nil
 	}
-	return &plan.Servers{Group: w.ServerGroup, Mesh: w.Mesh, Same: w.ServerGroup == w.Group}
+	return &plan.Servers{Group: w.ServerGroup, Mesh: w.Mesh, Same: w.ServerGroup == w.Group, Holds: p.kind.Servers == load.ServersMay}
+}
+
+// dataGroup is the group on whose disks the data of the workload is.
+func (p *workloadPlan) dataGroup() string {
+	w := plan.Workload{Group: p.scenario.Group, Servers: p.servers()}
+	return w.DataGroup()
 }
 
 // checkServers reports a workload that names servers which its generator does not have, or lacks those that it needs.
 func (c workloads) checkServers(p *workloadPlan) bool {
 	d := diag.Diagnostic{Code: "server-group", Severity: diag.SeverityError, Pos: p.scenario.Pos}
 	switch named, servers := p.scenario.ServerGroup != "", p.kind.Servers; {
+	case servers == load.ServersMay && p.scenario.Mesh:
+		d.Message = fmt.Sprintf("workload %q: each client of generator %q has one server", p.scenario.Name, p.generator)
+		d.Hint = "remove server_pairing: mesh"
+	case servers == load.ServersMay && p.scenario.ServerGroup == p.scenario.Group:
+		d.Message = fmt.Sprintf("workload %q: its servers would be on the VMs of its clients", p.scenario.Name)
+		d.Hint = "remove server_group: without it, each VM has a server of its own"
 	case servers == load.ServersMay, named == (servers == load.ServersMust):
 		return true
 	case named:

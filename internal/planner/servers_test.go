@@ -18,7 +18,7 @@ func TestServersOfGenerators(t *testing.T) {
 		servers        load.Servers
 		alone, between string // the error without and with a server_group; "": there is none
 	}{
-		{load.ServersNo, "", none}, {load.ServersMay, "", ""}, {load.ServersMust, needed, ""},
+		{load.ServersNo, "", none}, {load.ServersMay, "", "its servers would be on the VMs of its clients"}, {load.ServersMust, needed, ""},
 	} {
 		for named, want := range map[string]string{"": c.alone, "      server_group: Workers\n": c.between} {
 			l := newLab(t, 2)
@@ -41,6 +41,46 @@ func TestServersOfGenerators(t *testing.T) {
 				t.Errorf("kind %d: the plan has no servers", c.servers)
 			}
 		}
+	}
+}
+
+// TestServersHoldData: what a load between groups reads and writes is on the disks of its servers, where its prefill runs.
+func TestServersHoldData(t *testing.T) {
+	compile := func(more string) (*planner.Plan, error) {
+		l := newLab(t, 2)
+		inventory, err := l.fake.Inventory(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Replace(plannertest.Head, "workloads:\n", "  - Servers:\n      template: ubuntu1604\n      data_disks: {count: 3, size: 1}\n      count_per_cluster: 1\nworkloads:\n", 1)
+		text = strings.Replace(text, "      config_file: load.fio\n", "      config_file: load.fio\n      server_group: Servers\n"+more, 1) + plannertest.Deployed +
+			"  - vm_group.CloneFromTemplate: {vm_group_name: Servers}\n  - vm_group.PowerOn: {vm_group_name: Servers}\n" +
+			"  - workload.PrefillRun: {workload_name: Load}\nrun:\n  - workload.Start: {workload_name: Load, runtime_secs: 10}\n"
+		catalog := plannertest.Catalog()
+		catalog.Generators[0].Servers = load.ServersMay
+		return planner.Compile(plannertest.Load(t, text), inventory, target.Capabilities(l.fake), catalog, planner.Options{})
+	}
+	made, err := compile("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &made.Workloads[0]
+	if w.DataGroup() != "Servers" || len(w.Load.Extents) != 3 || len(w.Prefill.Extents) != 3 {
+		t.Errorf("data on %s, %d and %d disks", w.DataGroup(), len(w.Load.Extents), len(w.Prefill.Extents))
+	}
+	if n := w.Servers.Clients(2, 1); n != 2 {
+		t.Errorf("%d clients of the server, want 2", n)
+	}
+	for _, g := range made.Groups {
+		if touched := map[string]int64{"Servers": 3 * 64 << 20}[g.Name]; g.TouchedBytes != touched {
+			t.Errorf("the load touches %d bytes of each VM of %s, want %d", g.TouchedBytes, g.Name, touched)
+		}
+	}
+	if want := int64(3 * 64 << 20); made.Footprint.WrittenKnownBytes != want {
+		t.Errorf("the prefill writes %d bytes, want %d on the one server", made.Footprint.WrittenKnownBytes, want)
+	}
+	if _, err := compile("      server_pairing: mesh\n"); err == nil || !strings.Contains(err.Error(), "has one server") {
+		t.Errorf("each client with every server: %v", err)
 	}
 }
 

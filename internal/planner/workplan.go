@@ -176,8 +176,8 @@ func (c workloads) noteUse(l verb.LoadSpec, v *verb.View) {
 		p.load = true
 		p.runtime = max(p.runtime, l.Runtime)
 	case !p.prefill:
-		vms := v.VMs(p.scenario.Group)
-		p.prefill, p.depth = true, l.PrefillDepth(vms, min(vms, len(v.GroupNodes(p.scenario.Group))))
+		vms := v.VMs(p.dataGroup())
+		p.prefill, p.depth = true, l.PrefillDepth(vms, min(vms, len(v.GroupNodes(p.dataGroup()))))
 	}
 }
 
@@ -234,10 +234,11 @@ func (c workloads) workloadValue(p *workloadPlan, group plan.Group) load.Workloa
 	if s := p.servers(); s != nil && !s.First {
 		servers, _ := c.plan.Group(s.Group)
 		for _, i := range s.Of(0, servers.Count) {
-			w.Remote.Peers = append(w.Remote.Peers, load.Peer{VM: plan.VMName(servers.Prefix, i)})
+			w.Remote.Peers = append(w.Remote.Peers, load.Peer{VM: plan.VMName(servers.Prefix, i), Clients: s.Clients(group.Count, servers.Count)})
 		}
 	}
-	for _, d := range group.Disks {
+	data, _ := c.plan.Group(p.dataGroup())
+	for _, d := range data.Disks {
 		// The generator scales by itself, so it receives the size that the scenario assumes.
 		w.Devices = append(w.Devices, load.Device{Name: d.Device, Path: d.Device, SizeBytes: d.ScenarioBytes,
 			ActualBytes: d.SizeBytes})
@@ -292,7 +293,7 @@ func (p *Plan) touchedBytes(group string) int64 {
 	var all []extent.Extent
 	for _, w := range p.workloads {
 		for _, answer := range []*load.Plan{w.loadPlan, w.fillPlan} {
-			if answer != nil && w.scenario.Group == group {
+			if answer != nil && w.dataGroup() == group {
 				all = append(all, answer.Extents...)
 			}
 		}

@@ -81,7 +81,7 @@ func holes(in *rule.Input) []finding.Finding {
 func writtenBefore(in *rule.Input, reader plan.Workload, begin int64, except string) []extent.Extent {
 	var list []extent.Extent
 	for _, w := range in.KnownPlan().Workloads {
-		if w.Group != reader.Group {
+		if w.DataGroup() != reader.DataGroup() {
 			continue
 		}
 		for _, l := range in.Summary.Loads {
@@ -110,7 +110,7 @@ func buffered(p *plan.Plan, w plan.Workload, touched int64) (finding.Finding, bo
 		return finding.Finding{}, false
 	}
 	for _, g := range p.Groups {
-		if g.Name != w.Group || g.RAMBytes == 0 || touched == 0 || touched >= g.RAMBytes {
+		if g.Name != w.DataGroup() || g.RAMBytes == 0 || touched == 0 || touched >= g.RAMBytes {
 			continue
 		}
 		return finding.Finding{Severity: finding.Warning, Subject: w.Name,

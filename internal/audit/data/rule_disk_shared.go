@@ -33,7 +33,7 @@ func checkDiskShared(in *rule.Input) []finding.Finding {
 		for _, b := range loads[i+1:] {
 			from, to := max(a.FromNanos, b.FromNanos), min(a.ToNanos, b.ToNanos)
 			devices := commonDevices(in, a, b)
-			if a.Group != b.Group || to-from < sharedNanos || len(devices) == 0 {
+			if to-from < sharedNanos || len(devices) == 0 {
 				continue
 			}
 			list = append(list, finding.Finding{Severity: finding.Warning, Subject: a.Workload, FromNanos: from, ToNanos: to,
@@ -46,11 +46,11 @@ func checkDiskShared(in *rule.Input) []finding.Finding {
 	return list
 }
 
-// commonDevices names the devices that two loads use, as VMs name them.
+// commonDevices names the devices of the same VMs that two loads use, as VMs name them.
 func commonDevices(in *rule.Input, a, b *result.LoadSummary) []string {
 	first, _ := in.KnownPlan().Workload(a.Workload)
 	second, _ := in.KnownPlan().Workload(b.Workload)
-	if first.Load == nil || second.Load == nil {
+	if first.Load == nil || second.Load == nil || first.DataGroup() != second.DataGroup() {
 		return nil
 	}
 	other, both := extent.PerDevice(second.Load.Extents), extent.PerDevice(first.Load.Extents)

@@ -23,7 +23,8 @@ func checkFitsInHostMemory(in *rule.Input) []finding.Finding {
 	var list []finding.Finding
 	for _, l := range rule.Planned(in) {
 		buffered := len(l.Jobs(func(j *load.JobPlan) bool { return j.Reads && !j.Direct })) > 0
-		node, vms := in.KnownPlan().Fullest(l.Group)
+		w, _ := in.KnownPlan().Workload(l.Workload)
+		node, vms := in.KnownPlan().Fullest(w.DataGroup())
 		data := int64(vms) * extent.Bytes(l.Plan.Extents)
 		virtual := in.KnownPlan().Target.Hypervisor != ""
 		if !l.Plan.Reads() || buffered == virtual || data == 0 || data >= node.RAMBytes || in.Manifest.Target.Simulated {

@@ -2,5 +2,12 @@
 //
 //	environment, samples of the machine, intervals ──Rule.Check──▶ findings
 //
-// It has no list of its own: audit.Rules lists all.
+// audit.Rules lists them among all others.
 package machine
+
+import "github.com/braggdev/bragg/internal/audit/rule"
+
+// Rules are those on the machine of the generator, in the order of the guide.
+func Rules() []rule.Rule {
+	return []rule.Rule{GeneratorOnTarget, ClientsBesideServer, Busy, NumaImbalance, CPUGovernor}
+}

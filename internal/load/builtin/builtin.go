@@ -26,8 +26,8 @@ func Generators() load.Kinds {
 			Generator: ioengine.New(), JobFiles: true, Simulation: nowhere},
 		{Name: "fio", Summary: "the fio program, where it is installed: all of its options, closed loop",
 			Generator: fio.Generator{}, JobFiles: true, Simulation: nowhere},
-		{Name: pgbench.Name, Summary: "PostgreSQL's pgbench, where it is installed, on a server of its own or an endpoint",
-			Generator: pgbench.Generator{}, Simulation: pgbench.Simulation},
+		{Name: pgbench.Name, Summary: "PostgreSQL's pgbench, where it is installed, on a server of its own, of another group or an endpoint",
+			Generator: pgbench.Generator{}, Simulation: pgbench.Simulation, Servers: load.ServersMay},
 		{Name: hammerdb.Name, Summary: "TPROC-C of HammerDB, where the user has installed it, on a PostgreSQL of its own or an endpoint",
 			Generator: hammerdb.Generator{}, Simulation: hammerdb.Simulation},
 		{Name: mlperf.Name, Summary: "the storage load of machine learning as MLPerf Storage defines it: readers, simulated accelerators, checkpoints",
@@ -45,6 +45,6 @@ func Generators() load.Kinds {
 		{Name: commitlatency.Name, Summary: "the wait of one client for one commit, split into network, database and disk; on PostgreSQL",
 			Generator: commitlatency.Generator{}, Simulation: commitlatency.Simulation},
 		{Name: iperf3.Name, Summary: "iperf3, where it is installed, between the VMs of two groups",
-			Generator: iperf3.Generator{}, Simulation: iperf3.Simulation{}, Servers: load.ServersMust},
+			Generator: iperf3.Generator{}, Simulation: iperf3.Simulation, Servers: load.ServersMust},
 	}
 }

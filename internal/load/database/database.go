@@ -55,6 +55,9 @@ func ReadPlace(o *load.Options, w *load.Workload, logDisk string) Place {
 		o.Fault(KeepName, KeepName+": %q is not true or false", keep)
 	}
 	if p.Endpoint != "" {
+		if len(w.Remote.Peers) > 0 {
+			o.Fault("endpoint", "endpoint: the workload has a server_group, whose VMs run its servers")
+		}
 		if !program.EndpointName(p.Endpoint) {
 			o.Fault("endpoint", "endpoint: %q is not a name of letters, digits, - and _", p.Endpoint)
 		}
@@ -69,12 +72,15 @@ func ReadPlace(o *load.Options, w *load.Workload, logDisk string) Place {
 		o.Fault(KeepName, KeepName+": the data of a server of its own is removed with its VM")
 	}
 	p.FileSystem = readFileSystem(o)
+	if w.Remote.Connected() {
+		return p // its disks are those of another VM
+	}
 	var names []string
 	for _, d := range w.Devices {
 		names = append(names, d.Name)
 	}
 	if len(names) == 0 {
-		o.Fault("", "the VM group has no data disk for a server, and there is no endpoint")
+		o.Fault("", "the VM group of the server has no data disk, and there is no endpoint")
 		return p
 	}
 	p.Disk = cmp.Or(o.Values["disk"], names[0])
@@ -175,6 +181,7 @@ func (p Place) Plan(w *load.Workload, into *load.Plan, d Data, log Log) error {
 		p.planEnd(w, into)
 		return nil
 	}
+	into.BesideServer = !w.Prefill && len(w.Remote.Peers) == 0
 	into.Program.Data = append(into.Program.Data,
 		fmt.Sprintf("%s: %s", p.Disk, d.Text), fmt.Sprintf("%s: %s, about %s", p.LogDisk, log.Name, unit.FormatBytes(log.Bytes)))
 	if p.Disk == p.LogDisk {

@@ -49,7 +49,7 @@ func TestContract(t *testing.T) {
 }
 
 func TestSimulation(t *testing.T) {
-	loadtest.RunAny(t, loadtest.Subject{Generator: iperf3.Simulation{}, Endless: func(testing.TB) load.Workload {
+	loadtest.RunAny(t, loadtest.Subject{Generator: iperf3.Simulation, Endless: func(testing.TB) load.Workload {
 		return load.Workload{Name: "contract", Group: "group", VM: "group-0001", Instance: 3, Generator: iperf3.Name}
 	}})
 }

@@ -101,7 +101,11 @@ func (w *watch) Write(p []byte) (int, error) {
 // Run waits until the servers are stopped; they are not measured.
 func (s *server) Run(ctx context.Context, sink load.Sink) error {
 	defer func() { _ = s.Close() }()
-	return program.Serve(ctx, s.workload, sink, Name, s.processes...)
+	var ended []<-chan struct{}
+	for _, p := range s.processes {
+		ended = append(ended, p.Done())
+	}
+	return program.Serve(ctx, s.workload, sink, Name, ended...)
 }
 
 // Outputs has what the servers printed; see load.Teller.

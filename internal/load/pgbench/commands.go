@@ -28,7 +28,7 @@ func (k commands) remove() program.Command {
 }
 
 func (k commands) withDatabase(args []string) []string {
-	if k.config.server.Endpoint != "" {
+	if k.config.server.Elsewhere() {
 		return args
 	}
 	return append(args, postgres.Role)
@@ -66,8 +66,8 @@ func (k commands) load(runtime time.Duration) program.Command {
 }
 
 // logPrefix begins the names of the transaction logs.
-func (k commands) logPrefix() string { return filepath.Join(k.Folder(), "log", "pgbench") }
+func (k commands) logPrefix() string { return filepath.Join(k.ClientFolder(), "log", "pgbench") }
 
 func (k commands) script(s script) string {
-	return filepath.Join(k.Folder(), "log", s.name+".sql")
+	return filepath.Join(k.ClientFolder(), "log", s.name+".sql")
 }

@@ -12,11 +12,11 @@ import (
 // history counts the rows of pgbench_history. Every committed transaction of the scripts that come with pgbench and write inserts one.
 type history struct{ before uint64 }
 
-// openHistory counts the rows before a load. It is nil if rows do not tell the transactions: with own scripts, with those that only read, and at
-// an endpoint, which others may use.
+// openHistory counts the rows before a load. It is nil if rows do not tell the transactions: with own scripts, with those that only read, and if
+// others may use the server: an endpoint, or one with clients on several VMs.
 func (in *instance) openHistory(ctx context.Context) (*history, error) {
 	unknown := func(s script) bool { return s.own || !s.writes }
-	if in.config.server.Endpoint != "" || slices.ContainsFunc(in.config.scripts, unknown) {
+	if in.config.server.Endpoint != "" || in.config.server.ClientVMs() > 1 || slices.ContainsFunc(in.config.scripts, unknown) {
 		return nil, nil
 	}
 	rows, err := in.historyRows(ctx)

@@ -1,5 +1,5 @@
-// Package pgbench is the generator that runs the real pgbench of PostgreSQL, against a server that it starts on the VM or against
-// an endpoint that the user names. Bragg neither links nor contains PostgreSQL.
+// Package pgbench is the generator that runs the real pgbench of PostgreSQL, against a server that it starts on the VM or on one of
+// another group, or against an endpoint that the user names. Bragg neither links nor contains PostgreSQL.
 //
 //	prefill:  initdb ▶ postgres ▶ pgbench -i ▶ stop; or pgbench -i against the endpoint
 //	load:     postgres ▶ pgbench -l ──one line per transaction──▶ Intervals; its summary must have the same totals
@@ -41,11 +41,14 @@ func (Generator) Plan(w load.Workload) (load.Plan, error) {
 	return c.plan(&w)
 }
 
-// Prepare finds the programs and, for a load, starts the server. A prefill writes only once it runs.
+// Prepare finds the programs and, for a load, starts the server or reaches that of another VM. A prefill writes only once it runs.
 func (Generator) Prepare(ctx context.Context, w load.Workload) (load.Instance, error) {
 	c, err := parse(&w)
 	if err != nil {
 		return nil, err
+	}
+	if w.Remote.Serves {
+		return c.server.Serve(ctx, w, postgres.Use{Name: Name, Said: program.NewTranscript(load.OutputBytesMax)})
 	}
 	in := &instance{workload: w, config: c, said: program.NewTranscript(load.OutputBytesMax)}
 	if err := in.prepare(ctx); err != nil {
@@ -69,7 +72,7 @@ func (c *config) engine() interval.Engine {
 	}
 	if c.contended() {
 		e.Notes = append(e.Notes, interval.EngineNote{Code: interval.NoteContended,
-			Text: fmt.Sprintf("%d clients update %d rows of pgbench_branches and wait for each other's locks", c.clients, c.scale)})
+			Text: fmt.Sprintf("%d clients update %d rows of pgbench_branches and wait for each other's locks", c.connections(), c.scale)})
 	}
 	return e
 }

@@ -49,15 +49,21 @@ func (c *config) weights() (sum int) {
 	return sum
 }
 
+// connections are the clients of one server.
+func (c *config) connections() int { return c.clients * c.server.ClientVMs() }
+
 // contended reports whether clients wait for each other's rows: each transaction of tpcb-like updates one of as many rows as the scale.
 func (c *config) contended() bool {
-	return c.scale > 0 && c.scale < c.clients && slices.ContainsFunc(c.scripts, func(s script) bool { return s.name == builtins[0].name })
+	return c.scale > 0 && c.scale < c.connections() && slices.ContainsFunc(c.scripts, func(s script) bool { return s.name == builtins[0].name })
 }
 
 // advise notes what makes the numbers of a load doubtful.
 func (c *config) advise(p *load.Plan) {
 	note := func(format string, args ...any) { p.Notes = append(p.Notes, fmt.Sprintf(format, args...)) }
-	if c.server.Endpoint == "" {
+	switch {
+	case c.server.Split:
+		note("the server and its data are on VMs of the server_group, the clients on those of the vm_group")
+	case c.server.Endpoint == "":
 		note("the clients run on the VM of the server and share its CPUs")
 	}
 	if c.rate > 0 && c.rate/float64(c.threads) < slowPerThread {

@@ -183,7 +183,9 @@ func (in *instance) drive(ctx context.Context, axis program.Axis, out *program.R
 	command := in.server.Complete(in.commands.load(in.workload.Runtime))
 	command.Stdout, command.Stderr = summary, io.MultiWriter(last, in.said)
 	fmt.Fprintf(in.said, "$ %s\n", command)
-	out.Gauges = in.series.Begin()
+	if in.series != nil {
+		out.Gauges = in.series.Begin()
+	}
 	began, shift := axis.Now(), unixShift(axis)
 	p, err := command.Start()
 	if err != nil {
@@ -227,7 +229,7 @@ type follower struct {
 	axis   program.Axis
 	out    *program.Recorder
 	logs   *logs
-	server *postgres.Series // nil with an endpoint
+	server *postgres.Series // nil if this load does not ask its server
 }
 
 func (f *follower) look(p *program.Process) error {

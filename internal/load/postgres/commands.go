@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"strconv"
 
 	"github.com/braggdev/bragg/internal/load"
@@ -16,7 +17,10 @@ type Commands struct {
 
 // Planned makes commands as a plan shows them: folders have the name of their disk.
 func (c *Config) Planned() Commands {
-	return Commands{config: c, folder: func(disk string) string { return disk }}
+	if c.Split {
+		c.listen = listener{address: "ADDRESS", port: "PORT"}
+	}
+	return Commands{config: c, folder: func(disk string) string { return cmp.Or(disk, program.DiskFolder("")) }}
 }
 
 // Show adds a command to a plan.
@@ -39,6 +43,14 @@ func (k Commands) Command(name string, args ...string) program.Command {
 // Folder is the folder of the data, or of clients of an endpoint, as commands see it.
 func (k Commands) Folder() string { return k.folder(k.config.Disk) }
 
+// ClientFolder is that of files of clients.
+func (k Commands) ClientFolder() string {
+	if k.config.Elsewhere() {
+		return k.folder("")
+	}
+	return k.Folder()
+}
+
 func (k Commands) data() string { return k.Folder() + "/data" }
 
 // Socket is the folder of the server's socket: beside the data, and only its user may enter it.
@@ -60,9 +72,12 @@ const connectionsSpare = 20
 
 // Postgres is the server. Its shared memory is in files of the data folder and in its own namespace, so that none is left behind.
 func (k Commands) Postgres() program.Command {
-	args := []string{"-D", k.data(), "-c", "listen_addresses=", "-c", "unix_socket_directories=" + k.Socket(),
+	args := []string{"-D", k.data(), "-c", "listen_addresses=" + k.config.listen.address, "-c", "unix_socket_directories=" + k.Socket(),
 		"-c", "dynamic_shared_memory_type=mmap", "-c", "logging_collector=off", "-c", "log_checkpoints=on",
-		"-c", "max_connections=" + strconv.Itoa(k.config.Clients+connectionsSpare)}
+		"-c", "max_connections=" + strconv.Itoa(k.config.Clients*k.config.ClientVMs()+connectionsSpare)}
+	if port := k.config.listen.port; port != "" {
+		args = append(args, "-c", "port="+port, "-c", "hba_file="+k.Folder()+"/"+accessFile, "-c", "password_encryption=scram-sha-256")
+	}
 	if k.config.LazyWAL {
 		args = append(args, "-c", "wal_writer_delay=10s")
 	}
@@ -74,20 +89,24 @@ func (k Commands) Postgres() program.Command {
 	return c
 }
 
-// Reach is how programs of PostgreSQL find the server; those of an endpoint find it in their environment.
+// Reach is how programs of PostgreSQL find the server; those of one elsewhere find it in their environment.
 func (k Commands) Reach() []string { return k.reach(Role) }
 
 func (k Commands) reach(role string) []string {
-	if k.config.Endpoint != "" {
+	if k.config.Elsewhere() {
 		return nil
 	}
-	return []string{"--host=" + k.Socket(), "--username=" + role}
+	args := []string{"--host=" + k.Socket(), "--username=" + role}
+	if port := k.config.listen.port; port != "" {
+		args = append(args, "--port="+port)
+	}
+	return args
 }
 
 // psql runs a statement, in the database of the role, or statements of its standard input.
 func (k Commands) psql(role, statement string) program.Command {
 	args := append([]string{"--no-psqlrc", "--no-password", "--quiet", "--tuples-only", "--no-align"}, k.reach(role)...)
-	if k.config.Endpoint == "" {
+	if !k.config.Elsewhere() {
 		args = append(args, "--dbname="+role) // the database of each role has its name
 	}
 	if statement != "" {

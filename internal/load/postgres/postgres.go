@@ -7,6 +7,7 @@
 //	config.go     what a workload asks for: disks, endpoint, settings
 //	commands.go   the commands of a server and of its clients
 //	server.go     a server on the VM
+//	serve.go      one for clients on other VMs
 //	series.go     what it says of itself while a load runs
 package postgres
 
@@ -35,10 +36,10 @@ func Client(name string) load.Need {
 		{Family: load.Debian, Name: "postgresql"}, {Family: load.RedHat, Name: "postgresql-contrib"}, {Family: load.SUSE, Name: "postgresql-contrib"}}}
 }
 
-// Needs are the programs of a server and of its administration; for an endpoint the latter.
+// Needs are the programs of a server and of its administration; for one elsewhere the latter.
 func (c *Config) Needs() []load.Need {
 	list := []load.Need{Client("psql")}
-	if c.Endpoint == "" {
+	if c.Endpoint == "" && !c.remote.Connected() {
 		server := []load.Package{{Family: load.Debian, Name: "postgresql"}, {Family: load.RedHat, Name: "postgresql-server"}, {Family: load.SUSE, Name: "postgresql-server"}}
 		list = append(list, load.Need{Program: "initdb", Oldest: oldest, Packages: server}, load.Need{Program: "postgres", Oldest: oldest, Packages: server})
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load/database"
+	"github.com/braggdev/bragg/internal/load/program"
 )
 
 // Gauges are what the server says of itself while a load runs. The number of a gauge is its place here.
@@ -77,12 +78,12 @@ type Series struct {
 	values      interval.GaugeValues
 }
 
-// OpenSeries connects and waits for the first answer. An endpoint is not queried: its series is nil.
+// OpenSeries connects and waits for the first answer. Without Asks the series is nil.
 func (s *Server) OpenSeries(ctx context.Context) (*Series, error) {
-	if s.config.Endpoint != "" {
+	if !s.config.Asks() {
 		return nil, nil
 	}
-	asker, line, err := database.Ask(ctx, s.Complete(s.psql(adminRole, "")), seriesQuery(s.Tool("postgres").Major()), s.Said)
+	asker, line, err := database.Ask(ctx, s.Complete(s.psql(adminRole, "")), seriesQuery(program.Tool{Version: s.Version}.Major()), s.Said)
 	if err != nil {
 		return nil, err
 	}

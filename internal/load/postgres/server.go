@@ -27,7 +27,9 @@ type Server struct {
 
 	// smallPages: the scenario asks for huge pages, and the server did not get them.
 	smallPages bool
-	checkpoint time.Duration // its checkpoint_timeout, 0 if it does not say
+	storage    []string         // its file systems
+	peer       program.Endpoint // the settings of a server on another VM
+	checkpoint time.Duration    // its checkpoint_timeout, 0 if it does not say
 }
 
 // Use is what a generator brings to its server.
@@ -45,10 +47,18 @@ func (c *Config) Open(ctx context.Context, w *load.Workload, u Use) (s *Server, 
 		return s, err
 	}
 	name := program.RoomName{Name: u.Name, Account: account}
-	if c.Endpoint == "" {
+	switch {
+	case c.remote.Connected():
+		s.peer = c.peerSettings()
+		name.Name += fmt.Sprintf("-clients-%d", w.Number)
+		s.Room, err = program.OpenRoom(w, name)
+		return s, err
+	case c.Endpoint == "":
 		s.Version = s.tools["postgres"].Version
 		name.FileSystem, name.Said = &c.place.FileSystem, u.Said
-		s.Room, err = program.OpenRoom(w, name, c.Disk, c.WALDisk)
+		if s.Room, err = program.OpenRoom(w, name, c.Disk, c.WALDisk); err == nil {
+			s.storage = s.Room.Storage()
+		}
 		return s, err
 	}
 	if s.Endpoint, err = program.ReadEndpoint(c.Endpoint); err != nil {
@@ -67,12 +77,16 @@ var variables = []struct{ key, name string }{
 
 // environment of all programs: nothing of this process's.
 func (s *Server) environment() []string {
+	settings := s.Endpoint
+	if s.peer != nil {
+		settings = s.peer
+	}
 	env := []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C", "TZ=UTC", "PGAPPNAME=bragg"}
-	if s.Endpoint["connect_timeout"] == "" {
+	if settings["connect_timeout"] == "" {
 		env = append(env, "PGCONNECT_TIMEOUT=30")
 	}
 	for _, v := range variables {
-		if value, given := s.Endpoint[v.key]; given {
+		if value, given := settings[v.key]; given {
 			env = append(env, v.name+"="+value)
 		}
 	}
@@ -134,9 +148,9 @@ func (s *Server) Create(ctx context.Context) error {
 
 // Up starts the server on the data of an earlier Create, or reaches the endpoint, and notes its settings.
 func (s *Server) Up(ctx context.Context) (err error) {
-	if s.config.Endpoint != "" {
-		if s.Version, err = s.Query(ctx, "SHOW server_version"); err != nil {
-			return &diag.Error{Code: "endpoint-unreachable", Exit: diag.ExitUnavailable, Message: fmt.Sprintf("reach endpoint %q", s.config.Endpoint), Err: err}
+	if s.config.Elsewhere() {
+		if err := s.reachIt(ctx); err != nil {
+			return err
 		}
 	} else if !s.exists() {
 		return database.NoDatabase("disk %s has no database", s.config.Disk)
@@ -156,6 +170,22 @@ func (s *Server) Up(ctx context.Context) (err error) {
 		s.checkpoint = time.Duration(seconds) * time.Second
 	}
 	return err
+}
+
+// reachIt asks a server elsewhere for its version.
+func (s *Server) reachIt(ctx context.Context) (err error) {
+	if s.Version, err = s.Query(ctx, "SHOW server_version"); err == nil && s.peer != nil {
+		return s.readFacts(ctx)
+	}
+	if err == nil {
+		return nil
+	}
+	e := &diag.Error{Code: "endpoint-unreachable", Exit: diag.ExitUnavailable, Message: fmt.Sprintf("reach endpoint %q", s.config.Endpoint), Err: err}
+	if s.peer != nil {
+		e.Code, e.Message = "server-unreachable", fmt.Sprintf("reach the server on vm %q, which answers there", s.config.remote.Peers[0].VM)
+		e.Hint = "let the VMs of its clients reach all ports of its VM"
+	}
+	return e
 }
 
 // exists reports whether the disk has a database cluster.
@@ -209,7 +239,7 @@ func (s *Server) Close() error {
 
 // Describe completes the engine of a load by its server.
 func (s *Server) Describe(e *interval.Engine) {
-	e.Backends = append([]string{"PostgreSQL " + s.Version}, s.Room.Storage()...)
+	e.Backends = append([]string{"PostgreSQL " + s.Version}, s.storage...)
 	e.CheckpointNanos = int64(s.checkpoint)
 	if s.smallPages {
 		e.Notes = append(e.Notes, interval.EngineNote{Code: interval.NoteSmallPages, Text: "huge_pages=try, and the system had none to give"})

@@ -8,9 +8,9 @@ import (
 	"github.com/braggdev/bragg/internal/load"
 )
 
-// Serve runs the serving end of a load until ctx ends: nothing is measured there. It fails if one of the processes ends before
+// Serve runs the serving end of a load until ctx ends: nothing is measured there. It fails if one of its processes has ended before
 // that; name is what its error calls them. The caller ends the processes.
-func Serve(ctx context.Context, w load.Workload, sink load.Sink, name string, processes ...*Process) error {
+func Serve(ctx context.Context, w load.Workload, sink load.Sink, name string, processes ...<-chan struct{}) error {
 	axis := NewAxis(w.ZeroUnixNanos)
 	out := &Recorder{Workload: w, Sink: sink}
 	out.Begin(axis.Now())
@@ -18,7 +18,7 @@ func Serve(ctx context.Context, w load.Workload, sink load.Sink, name string, pr
 	ended := make(chan struct{}, len(processes))
 	for _, p := range processes {
 		go func() {
-			<-p.Done()
+			<-p
 			ended <- struct{}{}
 		}()
 	}

@@ -23,6 +23,7 @@ var (
 	_ load.Instance  = (*Simulated)(nil)
 	_ load.Describer = (*Simulated)(nil)
 	_ load.Timed     = (*Simulated)(nil)
+	_ load.Server    = (*Simulated)(nil)
 )
 
 const (
@@ -42,6 +43,17 @@ func (s *Simulated) Engine() interval.Engine {
 func (s *Simulated) SetTime(zeroUnixNanos, startNanos int64) {
 	s.Workload.ZeroUnixNanos, s.Workload.StartNanos = zeroUnixNanos, startNanos
 }
+
+// Ports of a server are made up; see load.Server.
+func (s *Simulated) Ports() []int {
+	ports := make([]int, len(s.Workload.Remote.Peers))
+	for i := range ports {
+		ports[i] = simulatedPort + i
+	}
+	return ports
+}
+
+const simulatedPort = 5201
 
 // Close has nothing to release.
 func (s *Simulated) Close() error { return nil }

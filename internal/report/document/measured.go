@@ -1,6 +1,7 @@
 package document
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -181,12 +182,17 @@ func dataFact(w *Workload, p *plan.Plan, planned *load.Plan) string {
 	if bytes == 0 {
 		return ""
 	}
-	text := unit.FormatBytes(bytes) + " of data"
-	if w.VMs > 1 {
-		text += fmt.Sprintf(" per VM, %s together", unit.FormatBytes(bytes*int64(w.VMs)))
+	text, vms := unit.FormatBytes(bytes)+" of data", w.VMs
+	of, _ := p.Workload(w.Name)
+	group := cmp.Or(of.DataGroup(), w.Group)
+	if servers, known := p.Group(group); known && group != w.Group {
+		text, vms = text+" on "+group, servers.Count
+	}
+	if vms > 1 {
+		text += fmt.Sprintf(" per VM, %s together", unit.FormatBytes(bytes*int64(vms)))
 	}
 	for _, g := range p.Groups {
-		if g.Name == w.Group && g.RAMBytes > 0 {
+		if g.Name == group && g.RAMBytes > 0 {
 			text += fmt.Sprintf(" (memory per VM: %s)", unit.FormatBytes(g.RAMBytes))
 		}
 	}
@@ -213,10 +219,12 @@ func dataless(p *load.Plan) bool {
 func writtenFact(d *Document, w *Workload, p *plan.Plan, planned *load.Plan) string {
 	var ranges []extent.Extent
 	by, broken := []string{}, false
+	self, _ := p.Workload(w.Name)
+	group := cmp.Or(self.DataGroup(), w.Group)
 	for i := range d.Workloads {
 		before := &d.Workloads[i]
 		of, _ := p.Workload(before.Name)
-		if !before.Prefill || before.Group != w.Group || before.ToNanos > w.FromNanos || before.Operations == 0 && (of.Prefill == nil || of.Prefill.Program == nil) {
+		if !before.Prefill || before.Group != group || before.ToNanos > w.FromNanos || before.Operations == 0 && (of.Prefill == nil || of.Prefill.Program == nil) {
 			continue
 		}
 		if of.Prefill == nil { // an older plan, without ranges

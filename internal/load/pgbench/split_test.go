@@ -1,0 +1,172 @@
+package pgbench_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/loadtest"
+	"github.com/braggdev/bragg/internal/load/pgbench"
+)
+
+// password is that of the secret.
+const password = "6e6f7420666f722065766572796f6e65"
+
+// split is a load whose server is prepared, with one workload for each VM with clients.
+type split struct {
+	server  load.Instance
+	port    int
+	clients []load.Workload
+}
+
+func serve(t *testing.T, options map[string]string, clients int) split {
+	t.Helper()
+	t.Chdir(t.TempDir()) // clients keep their files there
+	server := prefilled(t, options)
+	server.Remote = load.Remote{Serves: true, Address: "127.0.0.1", Secret: []byte("not for everyone")}
+	for i := range clients {
+		server.Remote.Peers = append(server.Remote.Peers, load.Peer{VM: fmt.Sprintf("clients-%d", i)})
+	}
+	in, err := pgbench.Generator{}.Prepare(t.Context(), server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = in.Close() })
+	s := split{server: in}
+	ports := in.(load.Server).Ports()
+	if len(ports) != clients {
+		t.Fatalf("ports %v for %d clients", ports, clients)
+	}
+	s.port = ports[0]
+	for i, port := range ports {
+		w := server
+		w.VM, w.Number, w.Devices = fmt.Sprintf("clients-%d", i), i, nil
+		w.Remote = load.Remote{Secret: server.Remote.Secret, Rank: i,
+			Peers: []load.Peer{{VM: "db-0001", Address: "127.0.0.1", Port: port, Place: i, Clients: clients}}}
+		s.clients = append(s.clients, w)
+	}
+	return s
+}
+
+// asks runs a statement on the server over the network.
+func (s split) asks(t *testing.T, user, password, statement string) (string, error) {
+	t.Helper()
+	psql := exec.CommandContext(t.Context(), "psql", "--no-psqlrc", "--no-password", "--tuples-only", "--no-align", "--command="+statement)
+	psql.Env = []string{"PATH=/usr/bin:/bin", "PGHOST=127.0.0.1", fmt.Sprintf("PGPORT=%d", s.port), "PGUSER=" + user, "PGDATABASE=" + user, "PGPASSWORD=" + password}
+	out, err := psql.CombinedOutput()
+	return strings.TrimSpace(string(out)), err
+}
+
+// TestSplit: clients on two VMs share a server on a third. The database has a row for each transaction that they recorded, one of them
+// asks it for its counters, and the secret of the load is needed to connect.
+func TestSplit(t *testing.T) {
+	needPostgreSQL(t)
+	s := serve(t, map[string]string{"scale": "2", "clients": "3", "wal_disk": "/dev/sdc", "huge_pages": "off"}, 2)
+	for name, c := range map[string]struct{ user, password, says string }{
+		"no password":    {"bragg", "", "password"},
+		"wrong password": {"bragg", "x" + password, "password authentication failed"},
+		"administrator":  {"postgres", password, "no pg_hba.conf entry"},
+	} {
+		if out, err := s.asks(t, c.user, c.password, "SELECT 1"); err == nil || !strings.Contains(out, c.says) {
+			t.Errorf("%s: %v %s", name, err, out)
+		}
+	}
+	var work sync.WaitGroup
+	logs := make([]loadtest.Log, len(s.clients))
+	for i, w := range s.clients {
+		w.Runtime = 1500 * time.Millisecond
+		work.Go(func() {
+			if err := loadtest.Drive(t.Context(), pgbench.Generator{}, w, &logs[i]); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	work.Wait()
+	done := uint64(0)
+	for i := range logs {
+		sum := loadtest.Add(logs[i].Intervals())
+		total := sum.Totals()
+		if total.Operations == 0 {
+			t.Errorf("clients-%d did nothing", i)
+		}
+		done += total.Operations
+		known := false
+		for _, iv := range logs[i].Intervals() {
+			known = known || iv.Gauges[0] == iv.Gauges[0] && iv.Gauges[0] > 0 // not NaN
+		}
+		if known != (i == 0) {
+			t.Errorf("clients-%d has counters of the server: %v", i, known)
+		}
+	}
+	if rows, err := s.asks(t, "bragg", password, "SELECT count(*) FROM pgbench_history"); err != nil || rows != fmt.Sprint(done) {
+		t.Errorf("%s rows of %d transactions, %v", rows, done, err)
+	}
+	_ = s.server.Close()
+	for _, o := range s.server.(load.Teller).Outputs() {
+		if strings.Contains(o.Text, password) {
+			t.Errorf("%s has the password", o.Name)
+		}
+	}
+	if out, err := s.asks(t, "bragg", password, "SELECT 1"); err == nil {
+		t.Errorf("the server still answers: %s", out)
+	}
+}
+
+// TestSplitServerLost: the load fails when its server is lost, the serving end says so too, and a load whose server cannot be reached names it.
+func TestSplitServerLost(t *testing.T) {
+	needPostgreSQL(t)
+	s := serve(t, map[string]string{"scale": "1", "clients": "2", "threads": "1"}, 1)
+	served := make(chan error, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() { served <- s.server.Run(ctx, load.SinkFunc(func(interval.Interval) {})) }()
+	in, err := pgbench.Generator{}.Prepare(t.Context(), s.clients[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	started := make(chan struct{}, 1)
+	go func() {
+		<-started
+		for _, pid := range parents(t, s.port) {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}()
+	err = in.Run(t.Context(), load.SinkFunc(func(iv interval.Interval) {
+		if iv.Directions[0].Operations > 0 {
+			select {
+			case started <- struct{}{}:
+			default:
+			}
+		}
+	}))
+	if err == nil || !strings.Contains(err.Error(), "pgbench") {
+		t.Errorf("the load without its server: %v", err)
+	}
+	if err := <-served; err == nil || !strings.Contains(err.Error(), "a server of PostgreSQL ended before its clients") {
+		t.Errorf("the serving end: %v", err)
+	}
+	if _, err := (pgbench.Generator{}).Prepare(t.Context(), s.clients[0]); err == nil || !strings.Contains(err.Error(), `reach the server on vm "db-0001"`) {
+		t.Errorf("a server that cannot be reached: %v", err)
+	}
+}
+
+// parents are the processes that listen on a port.
+func parents(t *testing.T, port int) (list []int) {
+	t.Helper()
+	for _, pid := range users(t, "socket:") {
+		var n int
+		line, _ := os.ReadFile("/proc/" + pid + "/cmdline")
+		if _, err := fmt.Sscan(pid, &n); err == nil && strings.Contains(string(line), fmt.Sprintf("port=%d", port)) {
+			list = append(list, n)
+		}
+	}
+	return list
+}
