@@ -59,14 +59,19 @@ func TestThreadSettings(t *testing.T) {
 	if err := unix.SchedGetaffinity(0, &all); err != nil || !all.IsSet(0) || !all.IsSet(1) {
 		testreq.Skip(t, "CPUs 0 and 1 are not both there")
 	}
+	base, err := unix.Getpriority(unix.PRIO_PROCESS, 0) // tests may run under nice(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nice := fmt.Sprint("nice ", 20-base)
 	for _, c := range []struct{ options, want string }{
-		{"cpus_allowed=1", "cpus 1 nice 0 class 0 prio 0"},
-		{"cpumask=1", "cpus 0 nice 0 class 0 prio 0"},
-		{"cpus_allowed=0-1 cpus_allowed_policy=split numjobs=2", "cpus 0 nice 0 class 0 prio 0"},
-		{"cpus_allowed=0-1", "cpus 0 1 nice 0 class 0 prio 0"},
+		{"cpus_allowed=1", "cpus 1 " + nice + " class 0 prio 0"},
+		{"cpumask=1", "cpus 0 " + nice + " class 0 prio 0"},
+		{"cpus_allowed=0-1 cpus_allowed_policy=split numjobs=2", "cpus 0 " + nice + " class 0 prio 0"},
+		{"cpus_allowed=0-1", "cpus 0 1 " + nice + " class 0 prio 0"},
 		{"nice=5", "nice 5 class 0 prio 0"},
-		{"prio=3", "nice 0 class 2 prio 3"},
-		{"prioclass=3", "nice 0 class 3 prio 0"},
+		{"prio=3", nice + " class 2 prio 3"},
+		{"prioclass=3", nice + " class 3 prio 0"},
 	} {
 		for _, engine := range []string{"io_uring", "psync", "null"} {
 			w := files(t, job("rw=randread bs=4k size=1m iodepth=4 ioengine="+engine+" "+c.options))

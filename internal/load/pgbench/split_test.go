@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -136,7 +135,9 @@ func TestSplitServerLost(t *testing.T) {
 	go func() {
 		<-started
 		for _, pid := range parents(t, s.port) {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
+			if p, err := os.FindProcess(pid); err == nil {
+				_ = p.Kill()
+			}
 		}
 	}()
 	err = in.Run(t.Context(), load.SinkFunc(func(iv interval.Interval) {
