@@ -62,7 +62,7 @@ func parse(w *load.Workload) (*config, error) {
 	asked, given := w.Options["operations"]
 	words := strings.Fields(strings.ReplaceAll(asked, ",", " "))
 	for _, op := range operations {
-		if (given && slices.Contains(words, op)) || (!given && (op != opBare || c.server.Endpoint == "")) {
+		if (given && slices.Contains(words, op)) || (!given && (op != opBare || !c.remote())) {
 			c.operations = append(c.operations, op)
 		}
 	}
@@ -74,11 +74,14 @@ func parse(w *load.Workload) (*config, error) {
 	switch {
 	case given && len(words) == 0:
 		o.Fault("operations", "operations: none is named")
-	case given && c.server.Endpoint != "" && slices.Contains(words, opBare):
-		o.Fault("operations", "operations: %s needs the disk of the server, which is not there with an endpoint", opBare)
+	case given && c.remote() && slices.Contains(words, opBare):
+		o.Fault("operations", "operations: %s needs the disk of the server, which is not on the VM of the client", opBare)
 	}
 	return c, o.Err(w.Name, "docs/guides/databases.md lists the options of commit_latency")
 }
+
+// remote reports whether the client measures a server of another machine. The disk of the WAL is not there.
+func (c *config) remote() bool { return c.server.Endpoint != "" || c.server.Split }
 
 // Generator measures commits. The zero value finds the newest PostgreSQL of the machine.
 type Generator struct{}
@@ -133,13 +136,17 @@ func (Generator) Plan(w load.Workload) (load.Plan, error) {
 	return p, nil
 }
 
-// Prepare finds the programs and, for a load, starts the server. A prefill writes only once it runs.
+// Prepare finds the programs and, for a load, starts the server or reaches that of another VM. A prefill writes only once it runs.
 func (Generator) Prepare(ctx context.Context, w load.Workload) (load.Instance, error) {
 	c, err := parse(&w)
 	if err != nil {
 		return nil, err
 	}
-	in := &instance{workload: w, config: c, said: program.NewTranscript(load.OutputBytesMax)}
+	said := program.NewTranscript(load.OutputBytesMax)
+	if w.Remote.Serves {
+		return c.server.Serve(ctx, w, postgres.Use{Name: Name, Said: said})
+	}
+	in := &instance{workload: w, config: c, said: said}
 	if err := in.prepare(ctx); err != nil {
 		_ = in.Close()
 		return nil, fmt.Errorf("prepare workload %q: %w", w.Name, err)

@@ -131,7 +131,7 @@ const (
 )
 
 func barePath(c *config, s *postgres.Server) string {
-	return s.Room.Path(program.DiskFolder(c.server.WALDisk), "bare")
+	return s.Room.Path(program.DiskFolder(c.server.LogDisk), "bare")
 }
 
 // makeBare makes the file and fills it, so that a sync writes no metadata.

@@ -4,6 +4,7 @@
 //
 //	options ──ReadPlace, ReadSettings──▶ Place, []Setting ──Plan──▶ data and extents of a plan
 //	Server: Start ▶ Run, … ▶ Stop
+//	Serve: a server for clients on other VMs, as the end of a load that is not measured
 //	Ask ──▶ Asker ──Look──▶ answers to one question, again and again
 package database
 
@@ -30,6 +31,8 @@ type Place struct {
 	LogDisk  string // device of the log that commits wait for; the same as Disk if it was not set
 	// FileSystem is made on disks that are block devices.
 	FileSystem program.FileSystem
+	Split      bool // the clients of the load are on other VMs than its server
+	remote     load.Remote
 	shared     bool // all VMs have the same endpoint
 	keep       bool // the tables of the endpoint stay
 }
@@ -46,7 +49,8 @@ const ordinalMark = "{n}"
 // ReadPlace reads the options disk, endpoint, those of FileSystemNames, and the one with the disk of the log.
 func ReadPlace(o *load.Options, w *load.Workload, logDisk string) Place {
 	name := o.Values["endpoint"]
-	p := Place{Endpoint: strings.ReplaceAll(name, ordinalMark, strconv.Itoa(w.Ordinal+1)), shared: !strings.Contains(name, ordinalMark)}
+	p := Place{Endpoint: strings.ReplaceAll(name, ordinalMark, strconv.Itoa(w.Ordinal+1)), shared: !strings.Contains(name, ordinalMark),
+		Split: !w.Prefill && len(w.Remote.Peers) > 0, remote: w.Remote}
 	switch keep := o.Values[KeepName]; keep {
 	case "", "false":
 	case "true":
@@ -181,7 +185,13 @@ func (p Place) Plan(w *load.Workload, into *load.Plan, d Data, log Log) error {
 		p.planEnd(w, into)
 		return nil
 	}
-	into.BesideServer = !w.Prefill && len(w.Remote.Peers) == 0
+	into.BesideServer = !w.Prefill && !p.Split
+	switch {
+	case p.Split:
+		into.Notes = append(into.Notes, "the server and its data are on VMs of the server_group, the clients on those of the vm_group")
+	case into.BesideServer:
+		into.Notes = append(into.Notes, "the clients run on the VM of the server and share its CPUs")
+	}
 	into.Program.Data = append(into.Program.Data,
 		fmt.Sprintf("%s: %s", p.Disk, d.Text), fmt.Sprintf("%s: %s, about %s", p.LogDisk, log.Name, unit.FormatBytes(log.Bytes)))
 	if p.Disk == p.LogDisk {

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/braggdev/bragg/internal/load/database"
 	"github.com/braggdev/bragg/internal/load/program"
 	"github.com/braggdev/bragg/internal/unit"
 )
@@ -20,6 +21,9 @@ type Commands struct {
 // Planned makes commands as a plan shows them: folders have the name of their disk.
 func (c *Config) Planned() Commands {
 	same := func(disk string) string { return disk }
+	if c.Split {
+		c.listen = database.Address{Host: "ADDRESS", Port: "PORT"}
+	}
 	return Commands{config: c, folder: same, own: same}
 }
 
@@ -61,8 +65,13 @@ const (
 // Mariadbd is the server.
 func (k Commands) Mariadbd() program.Command {
 	at := k.own(k.config.Disk)
-	args := append(k.places(), "--socket="+socketPath(at), "--pid-file="+at+"/run/pid", "--tmpdir="+at+"/tmp", "--skip-networking",
-		"--max-connections="+strconv.Itoa(k.config.Clients+connectionsSpare), "--max-prepared-stmt-count="+strconv.Itoa(statementsMax))
+	args := append(k.places(), "--socket="+socketPath(at), "--pid-file="+at+"/run/pid", "--tmpdir="+at+"/tmp",
+		"--max-connections="+strconv.Itoa(k.config.Clients*k.config.ClientVMs()+connectionsSpare), "--max-prepared-stmt-count="+strconv.Itoa(statementsMax))
+	if listen := k.config.listen; listen.Port != "" { // without names, addresses of this VM are not "localhost", whose users have no passwords
+		args = append(args, "--bind-address="+listen.Host, "--port="+listen.Port, "--skip-name-resolve")
+	} else {
+		args = append(args, "--skip-networking")
+	}
 	for _, s := range k.config.Settings {
 		value := s.Value
 		if slices.Contains(sizeNames, s.Name) {
@@ -80,9 +89,9 @@ func (k Commands) Mariadbd() program.Command {
 	return c
 }
 
-// Reach is how sysbench finds the server. Settings of an endpoint are in a file without a name.
+// Reach is how sysbench finds the server. Settings of one elsewhere are in a file without a name.
 func (k Commands) Reach() []string {
-	if k.config.Endpoint != "" {
+	if k.config.Elsewhere() {
 		return []string{"--config-file=" + program.Inherited(secretForSysbench)}
 	}
 	return []string{"--mysql-socket=" + socketPath(k.folder(k.config.Disk)), "--mysql-user=" + Role, "--mysql-db=" + Role}
@@ -91,11 +100,11 @@ func (k Commands) Reach() []string {
 // client runs a statement, or statements of its standard input.
 func (k Commands) client(role, statement string) program.Command {
 	first := "--no-defaults" // files with defaults have to be the first option
-	if k.config.Endpoint != "" {
+	if k.config.Elsewhere() {
 		first = "--defaults-file=" + program.Inherited(secretForClient)
 	}
 	args := []string{first, "--batch", "--raw", "--skip-column-names", "--unbuffered"}
-	if k.config.Endpoint == "" {
+	if !k.config.Elsewhere() {
 		args = append(args, "--socket="+socketPath(k.folder(k.config.Disk)), "--user="+role)
 		if role == Role {
 			args = append(args, "--database="+Role)

@@ -17,6 +17,7 @@ type Config struct {
 	Settings       []database.Setting
 	Clients        int // connections at a time
 	scaled         bool
+	listen         database.Address
 }
 
 // PlaceNames are the options that say where the database is.

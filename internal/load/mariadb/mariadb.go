@@ -7,7 +7,8 @@
 //	config.go     what a workload asks for: disks, endpoint, settings
 //	commands.go   the commands of a server and of its clients
 //	server.go     a server on the VM
-//	secret.go     the settings of an endpoint, as files without a name
+//	serve.go      one for clients on other VMs
+//	secret.go     the settings of a server elsewhere, as files without a name
 //	series.go     what it says of itself while a load runs
 package mariadb
 
@@ -32,11 +33,11 @@ const oldest = "10.6"
 // installer makes the files of a server. It is a script without a version.
 const installer = "mariadb-install-db"
 
-// Needs are the programs of a server and of its administration; for an endpoint the latter.
+// Needs are the programs of a server and of its administration; for one elsewhere the latter.
 func (c *Config) Needs() []load.Need {
 	list := []load.Need{{Program: "mariadb", Packages: []load.Package{
 		{Family: load.Debian, Name: "mariadb-client"}, {Family: load.RedHat, Name: "mariadb"}, {Family: load.SUSE, Name: "mariadb-client"}}}}
-	if c.Endpoint == "" {
+	if c.Endpoint == "" && !c.Connected() {
 		list = append(list, load.Need{Program: "mariadbd", Oldest: oldest, Packages: []load.Package{
 			{Family: load.Debian, Name: "mariadb-server"}, {Family: load.RedHat, Name: "mariadb-server"}, {Family: load.SUSE, Name: "mariadb"}}})
 	}

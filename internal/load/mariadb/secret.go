@@ -9,13 +9,13 @@ import (
 	"github.com/braggdev/bragg/internal/load/program"
 )
 
-// Inherited files of commands for an endpoint. The first one is the room.
+// Inherited files of commands for a server elsewhere. The first one is the room.
 const (
 	secretForClient = 1 + iota
 	secretForSysbench
 )
 
-// secrets are files with the settings of an endpoint, one for each kind of client. They have no name: no other process opens them, and none
+// secrets are files with the settings of a server elsewhere, one for each kind of client. They have no name: no other process opens them, and none
 // is left behind.
 func secrets(name string, e program.Endpoint, r *program.Room) (files []*os.File, err error) {
 	if mode := e["sslmode"]; mode != "" && mode != "disable" && mode != "prefer" || e["sslrootcert"] != "" {

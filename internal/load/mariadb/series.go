@@ -71,12 +71,12 @@ type Series struct {
 	values interval.GaugeValues
 }
 
-// OpenSeries connects and waits for the first answer. An endpoint is not queried: its series is nil.
+// OpenSeries connects and waits for the first answer. Without Asks the series is nil.
 func (s *Server) OpenSeries(ctx context.Context) (*Series, error) {
-	if s.config.Endpoint != "" {
+	if !s.config.Asks() {
 		return nil, nil
 	}
-	asker, line, err := database.Ask(ctx, s.Complete(s.client(adminRole, "")), seriesQuery, s.Said)
+	asker, line, err := database.Ask(ctx, s.Complete(s.client(Role, "")), seriesQuery, s.Said)
 	if err != nil {
 		return nil, err
 	}

@@ -26,6 +26,7 @@ type Server struct {
 	Version string // of the server; "" before Up
 
 	secrets []*os.File
+	storage []string // its file systems
 	login   bool
 }
 
@@ -49,7 +50,14 @@ func (c *Config) Open(ctx context.Context, w *load.Workload, u Use) (s *Server, 
 		s.paths[name] = tool.Path
 	}
 	name := program.RoomName{Name: u.Name, Account: account}
-	if c.Endpoint == "" {
+	switch {
+	case c.Connected():
+		name.Name += fmt.Sprintf("-clients-%d", w.Number)
+		if s.Room, err = program.OpenRoom(w, name); err == nil {
+			s.secrets, err = secrets(c.Endpoint, c.Peer(Role), s.Room)
+		}
+		return s, err
+	case c.Endpoint == "":
 		if s.paths[installer], err = exec.LookPath(installer); err != nil {
 			return s, &diag.Error{Code: "program-missing", Exit: diag.ExitUnavailable, Message: "find programs on this machine: no " + installer,
 				Hint: "it comes with the server: install mariadb-server"}
@@ -57,7 +65,7 @@ func (c *Config) Open(ctx context.Context, w *load.Workload, u Use) (s *Server, 
 		s.Version = tools["mariadbd"].Version
 		name.FileSystem, name.Said = &c.FileSystem, u.Said
 		if s.Room, err = program.OpenRoom(w, name, c.Disk, c.LogDisk); err == nil {
-			s.own = s.Room.MountedFolder
+			s.own, s.storage = s.Room.MountedFolder, s.Room.Storage()
 		}
 		return s, err
 	}
@@ -88,6 +96,10 @@ func (s *Server) Query(ctx context.Context, statement string) (string, error) {
 	return s.RunKept(ctx, s.Complete(s.client(Role, statement)))
 }
 
+// dropAddressed removes the users of addresses that the installer makes: administrators without a password.
+const dropAddressed = "SET @users = (SELECT GROUP_CONCAT(QUOTE(User), '@', QUOTE(Host)) FROM mysql.user WHERE Host <> 'localhost' OR User = ''); " +
+	"EXECUTE IMMEDIATE COALESCE(CONCAT('DROP USER ', @users), 'DO 0')"
+
 // Create makes an empty server with a database for Role in place of the former one, and starts it.
 func (s *Server) Create(ctx context.Context) error {
 	if err := s.Room.Clear(program.DiskFolder(s.config.Disk), program.DiskFolder(s.config.LogDisk)); err != nil {
@@ -104,7 +116,7 @@ func (s *Server) Create(ctx context.Context) error {
 	if err := s.start(ctx); err != nil {
 		return err
 	}
-	statement := "CREATE DATABASE " + Role + "; CREATE USER " + Role + "@localhost; GRANT ALL ON " + Role + ".* TO " + Role + "@localhost"
+	statement := dropAddressed + "; CREATE DATABASE " + Role + "; CREATE USER " + Role + "@localhost; GRANT ALL ON " + Role + ".* TO " + Role + "@localhost"
 	if s.login { // its password protects nothing: who reaches the socket may do all
 		statement += "; CREATE USER " + loginRole + "@localhost IDENTIFIED BY '" + loginRole + "'; GRANT ALL ON " + Role + ".* TO " + loginRole + "@localhost"
 	}
@@ -135,9 +147,9 @@ func (s *Server) Ask(ctx context.Context, question string) (a *database.Asker, f
 
 // Up starts the server on the data of an earlier Create, or reaches the endpoint, and notes its settings.
 func (s *Server) Up(ctx context.Context) (err error) {
-	if s.config.Endpoint != "" {
-		if s.Version, err = s.Query(ctx, "SELECT VERSION()"); err != nil {
-			return &diag.Error{Code: "endpoint-unreachable", Exit: diag.ExitUnavailable, Message: fmt.Sprintf("reach endpoint %q", s.config.Endpoint), Err: err}
+	if s.config.Elsewhere() {
+		if err := s.reachIt(ctx); err != nil {
+			return err
 		}
 	} else if !s.exists(s.config.Disk, "data/ibdata1") {
 		return database.NoDatabase("disk %s has no database", s.config.Disk)
@@ -154,6 +166,17 @@ func (s *Server) Up(ctx context.Context) (err error) {
 	_, err = s.Query(ctx, "SELECT LOWER(VARIABLE_NAME), GLOBAL_VALUE, GLOBAL_VALUE_ORIGIN FROM information_schema.SYSTEM_VARIABLES"+
 		" WHERE GLOBAL_VALUE_ORIGIN NOT IN ('COMPILE-TIME', 'AUTO') AND VARIABLE_TYPE <> 'VARCHAR' AND VARIABLE_NAME <> 'PORT' ORDER BY 1")
 	return err
+}
+
+// reachIt asks a server elsewhere for its version.
+func (s *Server) reachIt(ctx context.Context) (err error) {
+	if s.Version, err = s.Query(ctx, "SELECT VERSION()"); err != nil {
+		return s.config.Unreachable(err)
+	}
+	if s.config.Connected() {
+		return s.readFacts(ctx)
+	}
+	return nil
 }
 
 func (s *Server) exists(disk, file string) bool {
@@ -198,5 +221,5 @@ func (s *Server) Describe(e *interval.Engine) {
 	if s.isMariaDB() {
 		product = "MariaDB "
 	}
-	e.Backends = append([]string{product + version}, s.Room.Storage()...)
+	e.Backends = append([]string{product + version}, s.storage...)
 }

@@ -60,12 +60,6 @@ func (c *config) contended() bool {
 // advise notes what makes the numbers of a load doubtful.
 func (c *config) advise(p *load.Plan) {
 	note := func(format string, args ...any) { p.Notes = append(p.Notes, fmt.Sprintf(format, args...)) }
-	switch {
-	case c.server.Split:
-		note("the server and its data are on VMs of the server_group, the clients on those of the vm_group")
-	case c.server.Endpoint == "":
-		note("the clients run on the VM of the server and share its CPUs")
-	}
 	if c.rate > 0 && c.rate/float64(c.threads) < slowPerThread {
 		note("at %g transactions/s per thread intervals arrive late: pgbench writes its log in blocks of 4 KiB", c.rate/float64(c.threads))
 	}

@@ -16,50 +16,21 @@ import (
 	"github.com/braggdev/bragg/internal/load/pgbench"
 )
 
-// password is that of the secret.
-const password = "6e6f7420666f722065766572796f6e65"
+// split is a load whose server is prepared.
+type split struct{ loadtest.Split }
 
-// split is a load whose server is prepared, with one workload for each VM with clients.
-type split struct {
-	server  load.Instance
-	port    int
-	clients []load.Workload
-}
-
-func serve(t *testing.T, options map[string]string, clients int) split {
+func serve(t *testing.T, options map[string]string, vms int) split {
 	t.Helper()
-	t.Chdir(t.TempDir()) // clients keep their files there
-	server := prefilled(t, options)
-	server.Remote = load.Remote{Serves: true, Address: "127.0.0.1", Secret: []byte("not for everyone")}
-	for i := range clients {
-		server.Remote.Peers = append(server.Remote.Peers, load.Peer{VM: fmt.Sprintf("clients-%d", i)})
-	}
-	in, err := pgbench.Generator{}.Prepare(t.Context(), server)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = in.Close() })
-	s := split{server: in}
-	ports := in.(load.Server).Ports()
-	if len(ports) != clients {
-		t.Fatalf("ports %v for %d clients", ports, clients)
-	}
-	s.port = ports[0]
-	for i, port := range ports {
-		w := server
-		w.VM, w.Number, w.Devices = fmt.Sprintf("clients-%d", i), i, nil
-		w.Remote = load.Remote{Secret: server.Remote.Secret, Rank: i,
-			Peers: []load.Peer{{VM: "db-0001", Address: "127.0.0.1", Port: port, Place: i, Clients: clients}}}
-		s.clients = append(s.clients, w)
-	}
-	return s
+	return split{loadtest.Serve(t, pgbench.Generator{}, prefilled(t, options), vms)}
 }
+
+const password = loadtest.Password
 
 // asks runs a statement on the server over the network.
 func (s split) asks(t *testing.T, user, password, statement string) (string, error) {
 	t.Helper()
 	psql := exec.CommandContext(t.Context(), "psql", "--no-psqlrc", "--no-password", "--tuples-only", "--no-align", "--command="+statement)
-	psql.Env = []string{"PATH=/usr/bin:/bin", "PGHOST=127.0.0.1", fmt.Sprintf("PGPORT=%d", s.port), "PGUSER=" + user, "PGDATABASE=" + user, "PGPASSWORD=" + password}
+	psql.Env = []string{"PATH=/usr/bin:/bin", "PGHOST=127.0.0.1", fmt.Sprintf("PGPORT=%d", s.Port), "PGUSER=" + user, "PGDATABASE=" + user, "PGPASSWORD=" + password}
 	out, err := psql.CombinedOutput()
 	return strings.TrimSpace(string(out)), err
 }
@@ -79,8 +50,8 @@ func TestSplit(t *testing.T) {
 		}
 	}
 	var work sync.WaitGroup
-	logs := make([]loadtest.Log, len(s.clients))
-	for i, w := range s.clients {
+	logs := make([]loadtest.Log, len(s.Clients))
+	for i, w := range s.Clients {
 		w.Runtime = 1500 * time.Millisecond
 		work.Go(func() {
 			if err := loadtest.Drive(t.Context(), pgbench.Generator{}, w, &logs[i]); err != nil {
@@ -108,8 +79,8 @@ func TestSplit(t *testing.T) {
 	if rows, err := s.asks(t, "bragg", password, "SELECT count(*) FROM pgbench_history"); err != nil || rows != fmt.Sprint(done) {
 		t.Errorf("%s rows of %d transactions, %v", rows, done, err)
 	}
-	_ = s.server.Close()
-	for _, o := range s.server.(load.Teller).Outputs() {
+	_ = s.Server.Close()
+	for _, o := range s.Server.(load.Teller).Outputs() {
 		if strings.Contains(o.Text, password) {
 			t.Errorf("%s has the password", o.Name)
 		}
@@ -126,15 +97,15 @@ func TestSplitServerLost(t *testing.T) {
 	served := make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	go func() { served <- s.server.Run(ctx, load.SinkFunc(func(interval.Interval) {})) }()
-	in, err := pgbench.Generator{}.Prepare(t.Context(), s.clients[0])
+	go func() { served <- s.Server.Run(ctx, load.SinkFunc(func(interval.Interval) {})) }()
+	in, err := pgbench.Generator{}.Prepare(t.Context(), s.Clients[0])
 	if err != nil {
 		t.Fatal(err)
 	}
 	started := make(chan struct{}, 1)
 	go func() {
 		<-started
-		for _, pid := range parents(t, s.port) {
+		for _, pid := range parents(t, s.Port) {
 			if p, err := os.FindProcess(pid); err == nil {
 				_ = p.Kill()
 			}
@@ -154,7 +125,7 @@ func TestSplitServerLost(t *testing.T) {
 	if err := <-served; err == nil || !strings.Contains(err.Error(), "a server of PostgreSQL ended before its clients") {
 		t.Errorf("the serving end: %v", err)
 	}
-	if _, err := (pgbench.Generator{}).Prepare(t.Context(), s.clients[0]); err == nil || !strings.Contains(err.Error(), `reach the server on vm "db-0001"`) {
+	if _, err := (pgbench.Generator{}).Prepare(t.Context(), s.Clients[0]); err == nil || !strings.Contains(err.Error(), `reach the server on vm "db-0001"`) {
 		t.Errorf("a server that cannot be reached: %v", err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/database"
 	"github.com/braggdev/bragg/internal/load/program"
 )
 
@@ -18,7 +19,7 @@ type Commands struct {
 // Planned makes commands as a plan shows them: folders have the name of their disk.
 func (c *Config) Planned() Commands {
 	if c.Split {
-		c.listen = listener{address: "ADDRESS", port: "PORT"}
+		c.listen = database.Address{Host: "ADDRESS", Port: "PORT"}
 	}
 	return Commands{config: c, folder: func(disk string) string { return cmp.Or(disk, program.DiskFolder("")) }}
 }
@@ -59,8 +60,8 @@ func (k Commands) Socket() string { return k.Folder() + "/run" }
 // Initdb makes an empty server.
 func (k Commands) Initdb() program.Command {
 	args := []string{"--pgdata=" + k.data(), "--username=" + adminRole, "--auth=trust", "--encoding=UTF8", "--locale=C"}
-	if k.config.WALDisk != k.config.Disk {
-		args = append(args, "--waldir="+k.folder(k.config.WALDisk)+"/wal")
+	if k.config.LogDisk != k.config.Disk {
+		args = append(args, "--waldir="+k.folder(k.config.LogDisk)+"/wal")
 	}
 	c := k.Command("initdb", args...)
 	c.Alone = true
@@ -72,10 +73,10 @@ const connectionsSpare = 20
 
 // Postgres is the server. Its shared memory is in files of the data folder and in its own namespace, so that none is left behind.
 func (k Commands) Postgres() program.Command {
-	args := []string{"-D", k.data(), "-c", "listen_addresses=" + k.config.listen.address, "-c", "unix_socket_directories=" + k.Socket(),
+	args := []string{"-D", k.data(), "-c", "listen_addresses=" + k.config.listen.Host, "-c", "unix_socket_directories=" + k.Socket(),
 		"-c", "dynamic_shared_memory_type=mmap", "-c", "logging_collector=off", "-c", "log_checkpoints=on",
 		"-c", "max_connections=" + strconv.Itoa(k.config.Clients*k.config.ClientVMs()+connectionsSpare)}
-	if port := k.config.listen.port; port != "" {
+	if port := k.config.listen.Port; port != "" {
 		args = append(args, "-c", "port="+port, "-c", "hba_file="+k.Folder()+"/"+accessFile, "-c", "password_encryption=scram-sha-256")
 	}
 	if k.config.LazyWAL {
@@ -97,7 +98,7 @@ func (k Commands) reach(role string) []string {
 		return nil
 	}
 	args := []string{"--host=" + k.Socket(), "--username=" + role}
-	if port := k.config.listen.port; port != "" {
+	if port := k.config.listen.Port; port != "" {
 		args = append(args, "--port="+port)
 	}
 	return args

@@ -12,39 +12,14 @@ import (
 
 // Config is the database that a workload asks for.
 type Config struct {
-	Endpoint string // "": a server of its own
-	Disk     string // device of the data, "" with an endpoint
-	WALDisk  string // device of the WAL; the same as Disk if it was not set
-	Settings []Setting
-	Clients  int // connections at a time
+	database.Place // its LogDisk has the WAL
+	Settings       []Setting
+	Clients        int // connections at a time
 	// LazyWAL lets only commits write the log, and no process beside them.
 	LazyWAL bool
-	// Split: the clients of the load are on other VMs than its server.
-	Split bool
 
 	scaled bool // for a rehearsal
-	place  database.Place
-	remote load.Remote // of a split load
-	listen listener
-}
-
-// ClientVMs is on how many VMs clients of one server run.
-func (c *Config) ClientVMs() int {
-	switch {
-	case !c.Split:
-		return 1
-	case c.remote.Serves:
-		return len(c.remote.Peers)
-	}
-	return max(1, c.remote.Peers[0].Clients)
-}
-
-// Elsewhere reports whether the programs of this VM find their server in their environment: an endpoint, or one on another VM.
-func (c *Config) Elsewhere() bool { return c.Endpoint != "" || c.Split && !c.remote.Serves }
-
-// Asks reports whether a load asks its server for counters: not that of an endpoint, and one of all VMs with clients.
-func (c *Config) Asks() bool {
-	return c.Endpoint == "" && (!c.Split || c.remote.Serves || c.remote.Peers[0].Place == 0)
+	listen database.Address
 }
 
 // Setting is a parameter of the server.
@@ -79,9 +54,8 @@ func checkSetting(name, value string) string {
 
 // ReadConfig reads the place of the database, and takes all options but the generator's own for parameters of the server.
 func ReadConfig(o *load.Options, w *load.Workload, own []string) Config {
-	place := database.ReadPlace(o, w, "wal_disk")
-	c := Config{Endpoint: place.Endpoint, Disk: place.Disk, WALDisk: place.LogDisk, place: place, remote: w.Remote, Split: !w.Prefill && len(w.Remote.Peers) > 0}
-	c.Settings = database.Settings{Names: SettingNames, Check: checkSetting}.Read(o, place, slices.Concat(own, PlaceNames))
+	c := Config{Place: database.ReadPlace(o, w, "wal_disk")}
+	c.Settings = database.Settings{Names: SettingNames, Check: checkSetting}.Read(o, c.Place, slices.Concat(own, PlaceNames))
 	c.shrink(w.Scale.Factor)
 	return c
 }
@@ -130,5 +104,5 @@ type Data = database.Data
 
 // PlanData notes in a plan where the data goes and how much it is.
 func (c *Config) PlanData(w *load.Workload, p *load.Plan, d Data) error {
-	return c.place.Plan(w, p, d, database.Log{Name: "WAL", Bytes: c.walBytes(), Setting: "max_wal_size", Scaled: c.scaled})
+	return c.Plan(w, p, d, database.Log{Name: "WAL", Bytes: c.walBytes(), Setting: "max_wal_size", Scaled: c.scaled})
 }

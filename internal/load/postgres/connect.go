@@ -37,11 +37,11 @@ func (s *Server) Connect(ctx context.Context) (*Conn, error) {
 var quoteValue = strings.NewReplacer(`\`, `\\`, `'`, `\'`)
 
 func (s *Server) connectionText() string {
-	if s.config.Endpoint == "" {
+	if !s.config.Elsewhere() {
 		return fmt.Sprintf("host=%s/run user=%s dbname=%s sslmode=disable", s.Room.Reach(s.config.Disk), Role, Role)
 	}
 	var words []string
-	for key, value := range s.Endpoint {
+	for key, value := range s.settings() {
 		words = append(words, key+"='"+quoteValue.Replace(value)+"'")
 	}
 	return strings.Join(words, " ")

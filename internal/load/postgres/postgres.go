@@ -39,7 +39,7 @@ func Client(name string) load.Need {
 // Needs are the programs of a server and of its administration; for one elsewhere the latter.
 func (c *Config) Needs() []load.Need {
 	list := []load.Need{Client("psql")}
-	if c.Endpoint == "" && !c.remote.Connected() {
+	if c.Endpoint == "" && !c.Connected() {
 		server := []load.Package{{Family: load.Debian, Name: "postgresql"}, {Family: load.RedHat, Name: "postgresql-server"}, {Family: load.SUSE, Name: "postgresql-server"}}
 		list = append(list, load.Need{Program: "initdb", Oldest: oldest, Packages: server}, load.Need{Program: "postgres", Oldest: oldest, Packages: server})
 	}

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/database"
@@ -48,15 +47,15 @@ func (c *Config) Open(ctx context.Context, w *load.Workload, u Use) (s *Server, 
 	}
 	name := program.RoomName{Name: u.Name, Account: account}
 	switch {
-	case c.remote.Connected():
-		s.peer = c.peerSettings()
+	case c.Connected():
+		s.peer = c.Peer(Role)
 		name.Name += fmt.Sprintf("-clients-%d", w.Number)
 		s.Room, err = program.OpenRoom(w, name)
 		return s, err
 	case c.Endpoint == "":
 		s.Version = s.tools["postgres"].Version
-		name.FileSystem, name.Said = &c.place.FileSystem, u.Said
-		if s.Room, err = program.OpenRoom(w, name, c.Disk, c.WALDisk); err == nil {
+		name.FileSystem, name.Said = &c.FileSystem, u.Said
+		if s.Room, err = program.OpenRoom(w, name, c.Disk, c.LogDisk); err == nil {
 			s.storage = s.Room.Storage()
 		}
 		return s, err
@@ -75,12 +74,17 @@ var variables = []struct{ key, name string }{
 	{"sslmode", "PGSSLMODE"}, {"sslrootcert", "PGSSLROOTCERT"}, {"connect_timeout", "PGCONNECT_TIMEOUT"},
 }
 
+// settings are those of a server elsewhere, nil for one of this VM.
+func (s *Server) settings() program.Endpoint {
+	if s.peer != nil {
+		return s.peer
+	}
+	return s.Endpoint
+}
+
 // environment of all programs: nothing of this process's.
 func (s *Server) environment() []string {
-	settings := s.Endpoint
-	if s.peer != nil {
-		settings = s.peer
-	}
+	settings := s.settings()
 	env := []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C", "TZ=UTC", "PGAPPNAME=bragg"}
 	if settings["connect_timeout"] == "" {
 		env = append(env, "PGCONNECT_TIMEOUT=30")
@@ -129,7 +133,7 @@ func (s *Server) Query(ctx context.Context, statement string) (string, error) {
 
 // Create makes an empty database cluster with a database for Role in place of the former one, and starts it.
 func (s *Server) Create(ctx context.Context) error {
-	if err := s.Room.Clear(program.DiskFolder(s.config.Disk), program.DiskFolder(s.config.WALDisk)); err != nil {
+	if err := s.Room.Clear(program.DiskFolder(s.config.Disk), program.DiskFolder(s.config.LogDisk)); err != nil {
 		return err
 	}
 	if _, err := s.Run(ctx, s.Initdb()); err != nil {
@@ -180,12 +184,7 @@ func (s *Server) reachIt(ctx context.Context) (err error) {
 	if err == nil {
 		return nil
 	}
-	e := &diag.Error{Code: "endpoint-unreachable", Exit: diag.ExitUnavailable, Message: fmt.Sprintf("reach endpoint %q", s.config.Endpoint), Err: err}
-	if s.peer != nil {
-		e.Code, e.Message = "server-unreachable", fmt.Sprintf("reach the server on vm %q, which answers there", s.config.remote.Peers[0].VM)
-		e.Hint = "let the VMs of its clients reach all ports of its VM"
-	}
-	return e
+	return s.config.Unreachable(err)
 }
 
 // exists reports whether the disk has a database cluster.
@@ -197,17 +196,17 @@ func (s *Server) exists() bool {
 // checkWAL refuses a WAL that is not where the plan has it: only initdb places it.
 func (s *Server) checkWAL() error {
 	at, _ := os.Readlink(s.Room.Path(program.DiskFolder(s.config.Disk), "data", "pg_wal"))
-	own := s.config.WALDisk != s.config.Disk
-	if own && strings.HasSuffix(at, "/"+program.DiskFolder(s.config.WALDisk)+"/wal") || !own && at == "" {
+	own := s.config.LogDisk != s.config.Disk
+	if own && strings.HasSuffix(at, "/"+program.DiskFolder(s.config.LogDisk)+"/wal") || !own && at == "" {
 		return nil
 	}
-	return database.NoDatabase("the database on disk %s was made with its WAL on another disk than %s", s.config.Disk, s.config.WALDisk)
+	return database.NoDatabase("the database on disk %s was made with its WAL on another disk than %s", s.config.Disk, s.config.LogDisk)
 }
 
 // start starts the server and waits until it answers.
 func (s *Server) start(ctx context.Context) error {
 	disk := program.DiskFolder(s.config.Disk)
-	for _, name := range []string{disk, program.DiskFolder(s.config.WALDisk), disk + "/run"} {
+	for _, name := range []string{disk, program.DiskFolder(s.config.LogDisk), disk + "/run"} {
 		if err := s.Room.Make(name); err != nil {
 			return err
 		}

@@ -124,6 +124,9 @@ func parse(w *load.Workload) (*config, error) {
 	}
 	if c.database == nil { // others may be settings of its server
 		c.refuseOthers(o)
+		if len(w.Remote.Peers) > 0 {
+			o.Fault("", "the test %s has no server, and the workload has a server_group", c.test.name)
+		}
 	}
 	return c, o.Err(w.Name, hint)
 }

@@ -58,9 +58,6 @@ func (c *config) planDatabase(w *load.Workload, p *load.Plan) error {
 	switch {
 	case !w.Prefill:
 		c.planRun(w, p)
-		if !d.endpoint {
-			p.Notes = append(p.Notes, "the clients run on the VM of the server and share its CPUs")
-		}
 		if b := d.place.buffers(); b >= d.bytes(d.rows) {
 			p.Notes = append(p.Notes, "all data fits into the buffer pool of "+unit.FormatBytes(b)+": once it is there, reads do not reach the disks")
 		}

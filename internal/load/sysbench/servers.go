@@ -16,6 +16,7 @@ import (
 // serverKind is a kind of server that sysbench can test.
 type serverKind struct {
 	name   string // value of the option server
+	title  string
 	driver string // of sysbench
 	// rowBytes are a row and its entries in both indexes after a prefill, measured; baseBytes what every database holds.
 	rowBytes, baseBytes int64
@@ -24,8 +25,8 @@ type serverKind struct {
 }
 
 var serverKinds = []serverKind{
-	{name: "postgresql", driver: "pgsql", rowBytes: 255, baseBytes: 8 * unit.MiB, gauges: postgres.Gauges, read: readPostgres},
-	{name: "mariadb", driver: "mysql", rowBytes: 260, baseBytes: 48 * unit.MiB, gauges: mariadb.Gauges, read: readMariaDB},
+	{name: "postgresql", title: "PostgreSQL", driver: "pgsql", rowBytes: 255, baseBytes: 8 * unit.MiB, gauges: postgres.Gauges, read: readPostgres},
+	{name: "mariadb", title: "MariaDB", driver: "mysql", rowBytes: 260, baseBytes: 48 * unit.MiB, gauges: mariadb.Gauges, read: readMariaDB},
 }
 
 // place is a server as the options of a workload describe it.
@@ -42,7 +43,6 @@ type place interface {
 // server is an opened one.
 type server struct {
 	product
-	*database.Server
 	reach  []string
 	series func(ctx context.Context) (series, error)
 }
@@ -50,16 +50,24 @@ type server struct {
 // product is what differs between kinds of servers.
 type product interface {
 	running
+	explaining
 	Query(ctx context.Context, statement string) (string, error)
 	Complete(c program.Command) program.Command
 	Describe(e *interval.Engine)
 }
 
 type running interface {
+	database.Listener
 	Create(ctx context.Context) error
 	Up(ctx context.Context) error
 	Stop()
-	Close() error
+}
+
+// explaining is what database.Server has.
+type explaining interface {
+	Explain(err error) error
+	Conceal(err error) error
+	While(ctx context.Context) (context.Context, context.CancelFunc)
 }
 
 // series is what a server says of itself while a load runs.
@@ -88,9 +96,9 @@ func (p *postgresPlace) planned(prefill bool) (list []program.Command, reach []s
 	return list, p.reach(k)
 }
 
-// reach is how sysbench finds the server. Settings of an endpoint are in its environment, where empty options let them count.
+// reach is how sysbench finds the server. Settings of one elsewhere are in its environment, where empty options let them count.
 func (p *postgresPlace) reach(k postgres.Commands) []string {
-	if p.Endpoint != "" {
+	if p.Elsewhere() {
 		return []string{"--pgsql-host=", "--pgsql-port=", "--pgsql-user=", "--pgsql-db="}
 	}
 	return []string{"--pgsql-host=" + k.Socket(), "--pgsql-user=" + postgres.Role, "--pgsql-db=" + postgres.Role}
@@ -98,7 +106,7 @@ func (p *postgresPlace) reach(k postgres.Commands) []string {
 
 func (p *postgresPlace) open(ctx context.Context, w *load.Workload, said *program.Transcript) (*server, error) {
 	s, err := p.Open(ctx, w, postgres.Use{Name: Name + "-postgresql", Said: said})
-	return &server{product: s, Server: &s.Server, reach: p.reach(s.Commands),
+	return &server{product: s, reach: p.reach(s.Commands),
 		series: func(ctx context.Context) (series, error) { return s.OpenSeries(ctx) }}, err
 }
 
@@ -126,7 +134,7 @@ func (p *mariadbPlace) planned(prefill bool) (list []program.Command, reach []st
 
 func (p *mariadbPlace) open(ctx context.Context, w *load.Workload, said *program.Transcript) (*server, error) {
 	s, err := p.Open(ctx, w, mariadb.Use{Name: Name + "-mariadb", Said: said})
-	return &server{product: s, Server: &s.Server, reach: s.Reach(),
+	return &server{product: s, reach: s.Reach(),
 		series: func(ctx context.Context) (series, error) { return s.OpenSeries(ctx) }}, err
 }
 
