@@ -33,7 +33,7 @@ func (d Direction) String() string { return [...]string{"read", "write", "trim"}
 // OperationsMax is the maximum number of kinds of operations of a load, GaugesMax the maximum number of gauges.
 const (
 	OperationsMax = 8
-	GaugesMax     = 16
+	GaugesMax     = 32
 )
 
 // GaugeValues are values of gauges. A value that is not finite is a gap: null in JSON, NaN when read.

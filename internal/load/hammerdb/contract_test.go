@@ -21,11 +21,16 @@ import (
 const (
 	helperDisk   = "BRAGG_HAMMERDB_TEST_DISK"
 	helperServer = "BRAGG_HAMMERDB_TEST_SERVER"
+	helperSets   = "BRAGG_HAMMERDB_TEST_SETS" // of a TPROC-H
 )
 
 func TestMain(m *testing.M) {
 	if disk := os.Getenv(helperDisk); disk != "" {
-		loadtest.BeHelper(hammerdb.Generator{}, load.Workload{Name: "w", IntervalLength: 100 * time.Millisecond, Options: map[string]string{"warehouses": "1", "users": "1", "server": os.Getenv(helperServer)},
+		options := map[string]string{"warehouses": "1", "users": "1", "server": os.Getenv(helperServer)}
+		if sets := os.Getenv(helperSets); sets != "" {
+			options = queryOptions(os.Getenv(helperServer), map[string]string{"query_sets": sets})
+		}
+		loadtest.BeHelper(hammerdb.Generator{}, load.Workload{Name: "w", IntervalLength: 100 * time.Millisecond, Options: options,
 			Devices: []load.Device{{Name: "/dev/sdb", Path: disk, SizeBytes: 8 << 30}}})
 	}
 	os.Exit(m.Run())
@@ -58,6 +63,11 @@ func workload(t testing.TB, options map[string]string) load.Workload {
 // prefilled returns a load whose database was built by the installation in home.
 func prefilled(t testing.TB, home, server string) load.Workload {
 	t.Helper()
+	return prefilledBy(t, home, server, map[string]string{"server": server})
+}
+
+func prefilledBy(t testing.TB, home, server string, options map[string]string) load.Workload {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("starts a server")
 	}
@@ -66,7 +76,10 @@ func prefilled(t testing.TB, home, server string) load.Workload {
 		testreq.Skip(t, "no "+program+" (make deps)")
 	}
 	t.Setenv(hammerdb.HomeVariable, home)
-	w := workload(t, map[string]string{"server": server})
+	w := workload(t, options)
+	if options["test"] != "" {
+		delete(w.Options, "warehouses")
+	}
 	fill := w
 	fill.Prefill = true
 	var log loadtest.Log
@@ -155,7 +168,7 @@ func TestUnusable(t *testing.T) {
 func checkOrphans(t *testing.T, w load.Workload) {
 	t.Helper()
 	disk := w.Devices[0].Path
-	loadtest.Orphans(t, []string{helperDisk + "=" + disk, helperServer + "=" + w.Options["server"]}, 5, func() {}, func() (users []string) {
+	loadtest.Orphans(t, []string{helperDisk + "=" + disk, helperServer + "=" + w.Options["server"], helperSets + "=" + w.Options["query_sets"]}, 5, func() {}, func() (users []string) {
 		links, _ := filepath.Glob("/proc/[0-9]*/fd/*")
 		for _, link := range links {
 			if to, err := os.Readlink(link); err == nil && strings.HasPrefix(to, filepath.Dir(disk)) {

@@ -12,38 +12,58 @@ type Dialect struct {
 	access func(a *Access) []variable
 }
 
-// variable brings a setting of HammerDB to a script.
-type variable struct{ section, key, name, value string }
+// variable brings a setting of HammerDB to a script: one of the connection, or one of the schema.
+type variable struct {
+	ofSchema         bool
+	key, name, value string
+}
+
+// bench is one of HammerDB's two tests as its scripts know it.
+type bench struct {
+	name string // of dbset: "TPC-C"
+	// section has its settings, and infix follows the prefix in the names of those that say how to reach the schema.
+	section, infix string
+}
+
+var (
+	tprocC = bench{name: "TPC-C", section: "tpcc"}
+	tprocH = bench{name: "TPC-H", section: "tpch", infix: "tpch_"}
+)
 
 // All dialects. MySQL also works with a MariaDB, whose own dialect needs a library that only HammerDB brings.
 var (
 	PostgreSQL = &Dialect{Name: "pg", Library: "Pgtcl", dictionary: "configpostgresql", prefix: "pg_", access: func(a *Access) []variable {
 		return []variable{
-			{"connection", "pg_host", "HOST", a.Host}, {"connection", "pg_port", "PORT", a.Port}, {"connection", "pg_sslmode", "SSLMODE", a.SSLMode},
-			{"tpcc", "pg_dbase", "DATABASE", a.Database}, {"tpcc", "pg_user", "USER", a.User}, {"tpcc", "pg_pass", "PASSWORD", a.Password},
-			{"tpcc", "pg_superuser", "ADMIN", a.Admin}, {"tpcc", "pg_superuserpass", "ADMIN_PASSWORD", a.AdminPassword},
-			{"tpcc", "pg_defaultdbase", "ADMIN_DATABASE", a.AdminDatabase},
+			{false, "host", "HOST", a.Host}, {false, "port", "PORT", a.Port}, {false, "sslmode", "SSLMODE", a.SSLMode},
+			{true, "dbase", "DATABASE", a.Database}, {true, "user", "USER", a.User}, {true, "pass", "PASSWORD", a.Password},
+			{true, "superuser", "ADMIN", a.Admin}, {true, "superuserpass", "ADMIN_PASSWORD", a.AdminPassword}, {true, "defaultdbase", "ADMIN_DATABASE", a.AdminDatabase},
 		}
 	}}
-	MySQL   = &Dialect{Name: "mysql", Library: "mysqltcl", dictionary: "configmysql", prefix: "mysql_", access: accessMySQL("mysql_")}
-	MariaDB = &Dialect{Name: "maria", Library: "mariatcl", dictionary: "configmariadb", prefix: "maria_", access: accessMySQL("maria_")}
+	MySQL   = &Dialect{Name: "mysql", Library: "mysqltcl", dictionary: "configmysql", prefix: "mysql_", access: accessMySQL}
+	MariaDB = &Dialect{Name: "maria", Library: "mariatcl", dictionary: "configmariadb", prefix: "maria_", access: accessMySQL}
 )
 
 // noSocket is how HammerDB spells that there is no socket.
 const noSocket = "null"
 
 // accessMySQL has no superuser: the user of the schema builds it.
-func accessMySQL(prefix string) func(a *Access) []variable {
-	return func(a *Access) []variable {
-		host, socket := a.Host, noSocket
-		if len(host) > 0 && host[0] == '/' {
-			host, socket = "localhost", host
-		}
-		return []variable{
-			{"connection", prefix + "host", "HOST", host}, {"connection", prefix + "port", "PORT", a.Port}, {"connection", prefix + "socket", "SOCKET", socket},
-			{"tpcc", prefix + "dbase", "DATABASE", a.Database}, {"tpcc", prefix + "user", "USER", a.User}, {"tpcc", prefix + "pass", "PASSWORD", a.Password},
-		}
+func accessMySQL(a *Access) []variable {
+	host, socket := a.Host, noSocket
+	if len(host) > 0 && host[0] == '/' {
+		host, socket = "localhost", host
 	}
+	return []variable{
+		{false, "host", "HOST", host}, {false, "port", "PORT", a.Port}, {false, "socket", "SOCKET", socket},
+		{true, "dbase", "DATABASE", a.Database}, {true, "user", "USER", a.User}, {true, "pass", "PASSWORD", a.Password},
+	}
+}
+
+// place is the section and the name of a setting.
+func (d *Dialect) place(b bench, v variable) (section, key string) {
+	if v.ofSchema {
+		return b.section, d.prefix + b.infix + v.key
+	}
+	return "connection", d.prefix + v.key
 }
 
 // key is the name of a setting: "pg_count_ware".

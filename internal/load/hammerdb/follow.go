@@ -28,7 +28,7 @@ func (f *follower) over() bool {
 	c, runtime := f.config, f.workload.Runtime
 	start := f.counts.first
 	if start == 0 {
-		start = f.began + int64(startMax) + int64(userDelay)*int64(c.test.Users)
+		start = f.began + int64(startMax) + int64(userDelay)*int64(c.orders.Users)
 	}
 	if !c.cut {
 		return f.axis.Now() > start+int64(c.takes()+resultMax) // it should have ended by itself
@@ -107,9 +107,9 @@ func (in *instance) conclude(orders uint64) error {
 		say("note: %d transactions failed, which HammerDB counts as others", failed)
 	}
 	in.tellProfile(say)
-	if r.NOPM*uint64(in.config.test.Minutes) > orders {
+	if r.NOPM*uint64(in.config.orders.Minutes) > orders {
 		return program.TotalsDiffer("HammerDB reports %d new orders in %d minutes, and the database counted %d in the whole load",
-			r.NOPM*uint64(in.config.test.Minutes), in.config.test.Minutes, orders)
+			r.NOPM*uint64(in.config.orders.Minutes), in.config.orders.Minutes, orders)
 	}
 	return nil
 }

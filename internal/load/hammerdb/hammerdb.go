@@ -1,15 +1,20 @@
-// Package hammerdb is the generator that runs TPROC-C of HammerDB, installed by the user, against a PostgreSQL or MariaDB that it starts on
-// the VM or against an endpoint. Bragg neither links nor contains HammerDB.
+// Package hammerdb is the generator that runs TPROC-C and TPROC-H of HammerDB, installed by the user, against a PostgreSQL or MariaDB that it
+// starts on the VM or against an endpoint. Bragg neither links nor contains HammerDB.
 //
 //	prefill:  empty server ▶ HammerDB builds ▶ HammerDB checks ▶ stop
-//	load:     server ▶ HammerDB runs; orders in the table of districts ──once per interval──▶ Intervals; its result must fit to them
+//	TPROC-C:  server ▶ HammerDB runs; orders in the table of districts ──once per interval──▶ Intervals; its result must fit to them
+//	TPROC-H:  server ▶ HammerDB runs; each query that it reports ──▶ Intervals; the time of each set must fit to them
 //
 //	options.go, plan.go          what a workload asks for, its plan
 //	home.go                      the folder of the installation
 //	servers.go                   kinds of servers, as loads need them
+//	orders.go, queries.go        TPROC-C and TPROC-H
 //	dialect.go, script.go        Tcl of one action: build, check, run, delete
-//	run.go, counts.go            a running load, the counters of its database
+//	run.go, call.go              a prefill or a load, a call of HammerDB
+//	follow.go, counts.go         a running TPROC-C, the counters of its database
+//	querying.go                  a running TPROC-H
 //	output.go, profile.go        what HammerDB prints: result, failures, time profile
+//	sets.go                      and of queries
 //	simulate.go                  for VMs in memory
 //
 // HammerDB exits with 0 after a build that failed, and after a test in which no transaction succeeded, so that its output alone decides.
@@ -56,11 +61,17 @@ func (Generator) Prepare(ctx context.Context, w load.Workload) (load.Instance, e
 	return in, nil
 }
 
-// opNewOrder is the only operation: HammerDB's own measure.
-const opNewOrder = "new-order"
+// Operations: each test has one, HammerDB's own measure.
+const (
+	opNewOrder = "new-order"
+	opQuery    = "query"
+)
 
-// ownGauges are those of HammerDB. A load that is ended by a signal has no result, and so no share.
+// ownGauges are those of HammerDB. A load of TPROC-C that is ended by a signal has no result, and so no share.
 func (c *config) ownGauges() []interval.Gauge {
+	if c.queries != nil {
+		return queryGauges()
+	}
 	list := []interval.Gauge{{Name: "transactions", Unit: "1/min"}}
 	if !c.cut {
 		list = append(list, interval.Gauge{Name: "share of new orders", Meaning: interval.GaugeNewOrderShare})
@@ -70,8 +81,11 @@ func (c *config) ownGauges() []interval.Gauge {
 
 // engine describes the load before the versions on the VM are known.
 func (c *config) engine() interval.Engine {
-	e := interval.Engine{Name: Name, Loop: interval.LoopClosed, Operations: []string{opNewOrder}, Gauges: c.ownGauges(),
-		Notes: []interval.EngineNote{{Code: interval.NoteResolution, Text: "new orders are counted in the database once per interval, and have no latencies"}}}
+	e := interval.Engine{Name: Name, Loop: interval.LoopClosed, Operations: []string{opQuery}, Gauges: c.ownGauges()}
+	if c.orders != nil {
+		e.Operations = []string{opNewOrder}
+		e.Notes = []interval.EngineNote{{Code: interval.NoteResolution, Text: "new orders are counted in the database once per interval, and have no latencies"}}
+	}
 	if c.endpoint == "" {
 		e.Gauges = append(e.Gauges, c.kind.gauges...)
 	}

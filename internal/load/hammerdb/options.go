@@ -2,7 +2,10 @@ package hammerdb
 
 import (
 	"cmp"
+	"fmt"
 	"math"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -12,12 +15,32 @@ import (
 
 // config is the configuration of one workload.
 type config struct {
-	test      Test // its minutes are those without a runtime
-	fullCount int  // warehouses without the scale of a rehearsal
+	benchmark
+	orders    *Test      // of TPROC-C, nil for the other one; its minutes are those without a runtime
+	queries   *QueryTest // of TPROC-H, nil for the other one
+	dataBytes int64
+	fullBytes int64 // without the scale of a rehearsal
 	kind      *serverKind
 	server    place
 	endpoint  string // "": a server of its own
-	cut       bool   // the load is ended by a signal, before HammerDB has a result
+	cut       bool   // a load of TPROC-C that is ended by a signal, before HammerDB has a result
+}
+
+// benchmark is one of the two tests.
+type benchmark interface {
+	Script(action Action) string
+	schema() schema
+	users() int
+}
+
+// schema is what a build makes.
+type schema struct {
+	room   string // what the name of its room has more than that of TPROC-C: both may be on one disk
+	tables []string
+	count  string // a statement
+	want   int    // its answer
+	of     string // what it counts: "warehouses"
+	text   string // its size
 }
 
 // Bounds and defaults.
@@ -29,6 +52,10 @@ const (
 	rampupDefault   = 2
 	minutesDefault  = 5
 	minutesMax      = 7 * 24 * 60
+	setsMax         = 1000
+	buildersMax     = 1000
+	workersDefault  = 2
+	workersMax      = 1024
 )
 
 const (
@@ -36,16 +63,38 @@ const (
 	functions  = "functions"
 )
 
-var optionNames = []string{"all_warehouses", "build_users", "data", "key_and_think", "minutes", "rampup_minutes", "server", "transactions", "users", "warehouses"}
+var (
+	commonNames = []string{"build_users", "server", "test", "users"}
+	orderNames  = append([]string{"all_warehouses", "data", "key_and_think", "minutes", "rampup_minutes", "transactions", "warehouses"}, commonNames...)
+	queryNames  = append([]string{"query_sets", "scale_factor", "workers"}, commonNames...)
+)
+
+// tests are the values of the option test, the default first.
+var tests = []string{"tproc-c", "tproc-h"}
 
 // parse reads the options of a workload and reports everything that is wrong with them.
 func parse(w *load.Workload) (*config, error) {
 	o := &load.Options{Values: w.Options}
-	c := &config{kind: readKind(o)}
-	t := &c.test
-	t.Dialect = c.kind.dialect
-	t.Users = o.Integer("users", usersDefault, usersMax)
-	t.Minutes = o.Integer("minutes", minutesDefault, minutesMax)
+	c := &config{kind: readKind(o), endpoint: o.Values["endpoint"]}
+	test := cmp.Or(o.Values["test"], tests[0])
+	if !slices.Contains(tests, test) {
+		o.Fault("test", "test: %q is not %s", test, strings.Join(tests, ", "))
+		return nil, o.Err(w.Name, hint)
+	}
+	if test == tests[0] {
+		c.readOrders(o, w)
+	} else {
+		c.readQueries(o, w)
+	}
+	return c, o.Err(w.Name, hint)
+}
+
+const hint = "docs/guides/databases.md lists the options of hammerdb"
+
+// readOrders reads the options of TPROC-C.
+func (c *config) readOrders(o *load.Options, w *load.Workload) {
+	t := &Test{Dialect: c.kind.dialect, Users: o.Integer("users", usersDefault, usersMax), Minutes: o.Integer("minutes", minutesDefault, minutesMax)}
+	c.benchmark, c.orders = t, t
 	t.RampupMinutes = rampupDefault
 	if w.Options["rampup_minutes"] == "0" {
 		t.RampupMinutes = 0
@@ -71,13 +120,45 @@ func parse(w *load.Workload) (*config, error) {
 	if !t.Procedures && t.Dialect != PostgreSQL {
 		o.Fault("transactions", "transactions: %s has procedures only", c.kind.name)
 	}
-	c.endpoint = o.Values["endpoint"]
-	c.server = c.kind.read(o, w)
+	c.server = c.kind.read(o, w, orderNames)
 	c.readWarehouses(o, w)
 	t.Builders = o.Integer("build_users", min(buildersDefault, max(1, t.Warehouses)), max(1, t.Warehouses))
 	c.server.accept(max(t.Users+1, t.Builders) + 2) // the monitor, the counters
 	c.fitRuntime(w.Runtime)
-	return c, o.Err(w.Name, "docs/guides/databases.md lists the options of hammerdb")
+}
+
+// scaleFactors are those of TPC-H.
+var scaleFactors = []int{1, 10, 30, 100, 300, 1000, 3000, 10_000, 30_000, 100_000}
+
+// readQueries reads the options of TPROC-H.
+func (c *config) readQueries(o *load.Options, w *load.Workload) {
+	t := &QueryTest{Dialect: c.kind.dialect, Users: o.Integer("users", 1, usersMax), Sets: o.Integer("query_sets", 1, setsMax),
+		Builders: o.Integer("build_users", buildersDefault, buildersMax)}
+	c.benchmark, c.queries = t, t
+	if _, given := o.Values["workers"]; given && t.Dialect != PostgreSQL {
+		o.Fault("workers", "workers: %s runs a query on one thread", c.kind.name)
+	}
+	t.Workers = o.Integer("workers", workersDefault, workersMax)
+	text := o.Values["scale_factor"]
+	i := slices.IndexFunc(scaleFactors, func(n int) bool { return strconv.Itoa(n) == text })
+	switch {
+	case text == "":
+		o.Fault("", "the size of the data is missing: scale_factor, in GB of raw data")
+		i = 0
+	case i < 0:
+		o.Fault("scale_factor", "scale_factor: %q is not one of TPC-H: %s", text, strings.Trim(fmt.Sprint(scaleFactors), "[]"))
+		i = 0
+	}
+	c.fullBytes = int64(scaleFactors[i]) * c.kind.bytesPerScale
+	if f := w.Scale.Factor; f > 0 && f < 1 && c.endpoint == "" {
+		for asked := float64(scaleFactors[i]); i > 0 && float64(scaleFactors[i]) > f*asked; {
+			i--
+		}
+	}
+	t.Scale = scaleFactors[i]
+	c.dataBytes = int64(t.Scale) * c.kind.bytesPerScale
+	c.server = c.kind.read(o, w, queryNames)
+	c.server.accept(max(t.Users, t.Builders+1) + 2)
 }
 
 func readKind(o *load.Options) *serverKind {
@@ -111,11 +192,11 @@ func (c *config) readWarehouses(o *load.Options, w *load.Workload) {
 	if n == 0 {
 		o.Fault("", "the size of the data is missing: data, such as 50GiB, or warehouses")
 	}
-	c.fullCount = n
+	c.fullBytes = c.kind.dataBytes(n)
 	if f := w.Scale.Factor; f > 0 && f < 1 && n > 0 && c.endpoint == "" {
 		n = max(1, int(math.Round(float64(n)*f)))
 	}
-	c.test.Warehouses = n
+	c.orders.Warehouses, c.dataBytes = n, c.kind.dataBytes(n)
 }
 
 // fitRuntime fits the test into the runtime: whole minutes, at least one of them measured. A shorter load is cut.
@@ -123,14 +204,14 @@ func (c *config) fitRuntime(runtime time.Duration) {
 	if runtime <= 0 {
 		return
 	}
-	t := &c.test
+	t := c.orders
 	whole := int(runtime / time.Minute)
 	t.RampupMinutes = max(0, min(t.RampupMinutes, whole-1))
 	t.Minutes = max(1, whole-t.RampupMinutes)
 	c.cut = whole == 0
 }
 
-// takes is how long a test lasts that is not cut.
+// takes is how long a TPROC-C lasts that is not cut.
 func (c *config) takes() time.Duration {
-	return time.Duration(c.test.RampupMinutes+c.test.Minutes) * time.Minute
+	return time.Duration(c.orders.RampupMinutes+c.orders.Minutes) * time.Minute
 }

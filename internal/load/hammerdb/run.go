@@ -1,15 +1,12 @@
 package hammerdb
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
@@ -58,7 +55,7 @@ func (in *instance) prepare(ctx context.Context) (err error) {
 	if in.home, err = installation.Find(); err != nil {
 		return err
 	}
-	if in.server, err = c.server.open(ctx, &in.workload, in.said); err != nil {
+	if in.server, err = c.server.open(ctx, &in.workload, Name+c.schema().room, in.said); err != nil {
 		return err
 	}
 	if err := in.probe(ctx); err != nil {
@@ -73,8 +70,10 @@ func (in *instance) prepare(ctx context.Context) (err error) {
 	if err := in.checkData(ctx); err != nil {
 		return err
 	}
-	if in.counter, err = openCounter(ctx, in.server, c.kind.countQuery); err != nil {
-		return err
+	if c.orders != nil {
+		if in.counter, err = openCounter(ctx, in.server, c.kind.countQuery); err != nil {
+			return err
+		}
 	}
 	if in.series, err = in.server.series(ctx); err != nil {
 		return err
@@ -102,7 +101,7 @@ func (in *instance) probe(ctx context.Context) error {
 	if failed != nil {
 		return installation.Missing("HammerDB in %s does not run: %v: %.400s", in.home, failed, strings.TrimSpace(text))
 	}
-	if !in.config.test.Procedures && in.versions.foreign {
+	if t := in.config.orders; t != nil && !t.Procedures && in.versions.foreign {
 		return &diag.Error{Code: "bad-generator-option", Exit: diag.ExitData,
 			Message: fmt.Sprintf("transactions: functions need HammerDB's own library; its Tcl has Pgtcl %s, with which all of them fail", in.versions.library),
 			Hint:    "use transactions: procedures, and build the schema with it"}
@@ -110,10 +109,11 @@ func (in *instance) probe(ctx context.Context) error {
 	return nil
 }
 
-// checkData makes sure that the server has the warehouses of the workload.
+// checkData makes sure that the server has the data of the workload.
 func (in *instance) checkData(ctx context.Context) error {
-	found, err := in.server.Query(ctx, "SELECT count(*) FROM warehouse")
-	if err == nil && found == fmt.Sprint(in.config.test.Warehouses) {
+	schema := in.config.schema()
+	found, err := in.server.Query(ctx, schema.count)
+	if err == nil && found == fmt.Sprint(schema.want) {
 		return nil
 	} else if err != nil && !program.Failed(err) {
 		return err
@@ -121,15 +121,15 @@ func (in *instance) checkData(ctx context.Context) error {
 		found = "no"
 	}
 	return &diag.Error{Code: "no-database", Exit: diag.ExitData, Err: err,
-		Message: fmt.Sprintf("want %d warehouses, found %s", in.config.test.Warehouses, found),
-		Hint:    "add workload.PrefillRun for this workload, or for one with the same disk and warehouses, before the load"}
+		Message: fmt.Sprintf("want %d %s, found %s", schema.want, schema.of, found),
+		Hint:    "add workload.PrefillRun for this workload, or for one with the same disk and data, before the load"}
 }
 
 // Engine describes the programs of this VM; see load.Describer.
 func (in *instance) Engine() interval.Engine {
 	e := in.config.engine()
 	e.Version = in.versions.hammerdb
-	if in.config.test.Users > 1 && in.versions.foreign {
+	if in.config.users() > 1 && in.versions.foreign {
 		e.Notes = append(e.Notes, interval.EngineNote{Code: "library-threads",
 			Text: fmt.Sprintf("Pgtcl %s is not HammerDB's own, and may crash with more than one user", in.versions.library)})
 	}
@@ -181,6 +181,8 @@ func (in *instance) Run(ctx context.Context, sink load.Sink) error {
 	if in.workload.Prefill {
 		err = out.Beside(axis, func() error { return in.build(ctx) })
 		out.Finish(axis.Now())
+	} else if in.config.queries != nil {
+		err = in.driveQueries(ctx, axis, out)
 	} else {
 		err = in.drive(ctx, axis, out)
 	}
@@ -195,6 +197,11 @@ func (in *instance) build(ctx context.Context) error {
 	}
 	if err := prepare(ctx); err != nil || in.workload.Remove {
 		return err
+	}
+	if in.config.queries != nil && in.server.drop != "" {
+		if _, err := in.server.Query(ctx, in.server.drop); err != nil {
+			return err
+		}
 	}
 	for _, action := range []Action{Build, Check} {
 		c, err := in.start(action)
@@ -216,108 +223,24 @@ func (in *instance) build(ctx context.Context) error {
 	return nil
 }
 
-// tables are those of HammerDB.
-var tables = []string{"customer", "district", "history", "item", "new_order", "order_line", "orders", "stock", "warehouse"}
-
-// empty removes the tables of HammerDB from an endpoint, and what belongs to them. It refuses a database that has any other table.
+// empty removes the tables of the test from an endpoint, and what belongs to them. It refuses a database that has any other table.
 func (in *instance) empty(ctx context.Context) error {
-	found, err := in.server.Query(ctx, in.server.listing)
-	if err != nil || found == "" {
+	text, err := in.server.Query(ctx, in.server.listing)
+	if err != nil || text == "" {
 		return err
 	}
-	if found != strings.Join(tables, "\n") {
+	found := strings.Fields(text)
+	names := strings.Fields(strings.ToLower(text))
+	if slices.Sort(names); !slices.Equal(names, in.config.schema().tables) {
 		return &diag.Error{Code: "endpoint-in-use", Exit: diag.ExitData, Message: "the database of the endpoint has other tables than those of HammerDB",
 			Hint: "name an empty database in the settings of the endpoint"}
 	}
-	for _, statement := range in.server.empty {
+	for _, statement := range append([]string{"DROP TABLE " + strings.Join(found, ", ")}, in.server.empty...) {
 		if _, err := in.server.Query(ctx, statement); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// call is a started hammerdbcli.
-type call struct {
-	process *program.Process
-	stdin   *os.File // a line on it starts the users of a run
-	last    *program.Tail
-	said    io.Writer
-
-	mu     sync.Mutex
-	part   []byte
-	first  []string // lines
-	output Output
-	wrong  error
-	isUp   chan struct{} // closed by readyLine
-	up     bool
-}
-
-const (
-	lineBytesMax = 4096
-	headLinesMax = 100
-)
-
-// Write receives the output. Lines of failed transactions are counted and not kept: there may be millions.
-func (c *call) Write(p []byte) (int, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.part = append(c.part, p...)
-	for {
-		i := bytes.IndexByte(c.part, '\n')
-		if i < 0 {
-			break
-		}
-		c.line(string(c.part[:i]))
-		c.part = c.part[i+1:]
-	}
-	if len(c.part) > lineBytesMax {
-		c.part = c.part[:lineBytesMax]
-	}
-	return len(p), nil
-}
-
-func (c *call) line(line string) {
-	failed := c.output.FailedCalls
-	if err := c.output.line(line); err != nil && c.wrong == nil {
-		c.wrong = err
-	}
-	line = strings.Trim(line, "\r")
-	if c.output.FailedCalls > failed && failed > errorsMax {
-		return
-	}
-	if len(c.first) < headLinesMax {
-		c.first = append(c.first, line)
-	}
-	c.last.Line(line)
-	fmt.Fprintln(c.said, line)
-	if line == readyLine && !c.up {
-		c.up = true
-		close(c.isUp)
-	}
-}
-
-func (c *call) head() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return strings.Join(c.first, "\n")
-}
-
-// verdict is whether the output says that all went well.
-func (c *call) verdict() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.wrong != nil {
-		return c.wrong
-	}
-	return c.output.Err()
-}
-
-// result is that of a test, nil without one, and how many transactions failed.
-func (c *call) result() (r *Result, failed int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.output.Result, c.output.FailedCalls
 }
 
 // start starts hammerdbcli with the script of an action. It runs as the user of this process, because an installation may be in a home
@@ -328,7 +251,7 @@ func (in *instance) start(action Action) (*call, error) {
 		return nil, err
 	}
 	script := folder + "/" + string(action) + ".tcl"
-	if err := room.WriteFile(script, in.config.test.Script(action)); err != nil {
+	if err := room.WriteFile(script, in.config.Script(action)); err != nil {
 		return nil, err
 	}
 	access := in.server.access()
@@ -343,7 +266,7 @@ func (in *instance) start(action Action) (*call, error) {
 		return nil, err
 	}
 	defer read.Close()
-	c := &call{stdin: write, last: program.NewTail(nil), said: in.said, isUp: make(chan struct{})}
+	c := &call{stdin: write, last: program.NewTail(nil), said: in.said, isUp: make(chan struct{}), isLost: make(chan struct{}), listens: in.config.queries != nil && action == Run}
 	command.Stdin, command.Stdout, command.Stderr = read, c, c
 	fmt.Fprintf(in.said, "$ hammerdbcli tcl auto %s.tcl\n", action)
 	if c.process, err = command.Start(); err != nil {
@@ -351,48 +274,6 @@ func (in *instance) start(action Action) (*call, error) {
 		return nil, installation.Missing("start HammerDB in %s: %v", in.home, err)
 	}
 	return c, nil
-}
-
-// end waits for the end of a call, and kills it when ctx ends.
-func (c *call) end(ctx context.Context) error {
-	defer c.stdin.Close()
-	select {
-	case <-c.process.Done():
-	case <-ctx.Done():
-		c.process.Kill()
-	}
-	return c.process.Wait()
-}
-
-// ready waits until the users of a run can start.
-func (c *call) ready(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, readyMax)
-	defer cancel()
-	select {
-	case <-c.isUp:
-		return nil
-	case <-c.process.Done():
-		return fmt.Errorf("HammerDB ended before its start: %w%s", orExit(c.process.Wait()), c.last.Quoted())
-	case <-ctx.Done():
-		return fmt.Errorf("wait for HammerDB: %w%s", context.Cause(ctx), c.last.Quoted())
-	}
-}
-
-var errEndedByItself = errors.New("without an error")
-
-func orExit(err error) error {
-	if err == nil {
-		return errEndedByItself
-	}
-	return err
-}
-
-func (c *call) kill() {
-	if c != nil {
-		c.process.Kill()
-		_ = c.process.Wait()
-		_ = c.stdin.Close()
-	}
 }
 
 // drive starts the users and counts their orders until HammerDB has ended.

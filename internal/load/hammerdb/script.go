@@ -3,28 +3,10 @@ package hammerdb
 import (
 	"fmt"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/braggdev/bragg/internal/load/program"
 )
-
-// Test is a TPROC-C test. The server, users and passwords are none of it: see Access.
-type Test struct {
-	Dialect       *Dialect
-	Warehouses    int
-	Builders      int // virtual users that build the schema
-	Users         int // virtual users of a run
-	RampupMinutes int // HammerDB has no shorter unit
-	Minutes       int
-	// Procedures makes transactions of PostgreSQL procedures instead of functions. HammerDB calls functions by a way of its own Tcl library, which
-	// other ones, such as that of Debian, do not have: then every transaction fails.
-	Procedures bool
-	// AllWarehouses lets each user change its warehouse with each transaction; otherwise it stays with one.
-	AllWarehouses bool
-	// KeyAndThink lets users wait as people do, several seconds per transaction.
-	KeyAndThink bool
-}
 
 // Action is what one call of hammerdbcli does.
 type Action string
@@ -59,50 +41,58 @@ type Access struct {
 	AdminDatabase        string // that the superuser connects to first
 }
 
-// Script is the Tcl script of an action. Settings of Access are put into HammerDB's dictionary itself, because its command diset prints
-// values and keeps them in files.
-func (t *Test) Script(action Action) string {
-	var b strings.Builder
-	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	line("fconfigure stdout -buffering line")
-	if action == Probe {
-		return b.String() + t.Dialect.probe()
-	}
-	d := t.Dialect
-	set := func(name, value string) { line("diset tpcc %s %s", d.key(name), value) }
-	line("dbset db %s", d.Name)
-	line("dbset bm TPC-C")
+// script is the Tcl of one action of a test.
+type script struct {
+	strings.Builder
+	dialect *Dialect
+	bench   bench
+}
+
+// newScript begins a script. Settings of Access are put into HammerDB's dictionary itself, because its command diset prints values and keeps
+// them in files.
+func newScript(d *Dialect, b bench) *script {
+	s := &script{dialect: d, bench: b}
+	s.line("fconfigure stdout -buffering line")
+	s.line("dbset db %s", d.Name)
+	s.line("dbset bm %s", b.name)
 	for _, v := range d.access(&Access{}) {
-		line("dict set ::%s %s %s $::env(%s)", d.dictionary, v.section, v.key, variablePrefix+v.name)
+		section, key := d.place(b, v)
+		s.line("dict set ::%s %s %s $::env(%s)", d.dictionary, section, key, variablePrefix+v.name)
 	}
-	set("count_ware", strconv.Itoa(t.Warehouses))
-	set("num_vu", strconv.Itoa(t.Builders))
-	if d == PostgreSQL {
-		set("storedprocs", strconv.FormatBool(t.Procedures))
-	}
+	return s
+}
+
+func (s *script) line(format string, args ...any) { fmt.Fprintf(s, format+"\n", args...) }
+
+// set changes a setting of the test.
+func (s *script) set(name, value string) {
+	s.line("diset %s %s %s", s.bench.section, s.dialect.key(name), value)
+}
+
+// end completes a script by its action. Users of a run start once a line comes from standard input.
+func (s *script) end(action Action, users int) string {
 	switch action {
 	case Build:
-		line("buildschema")
+		s.line("buildschema")
 	case Check:
-		line("checkschema")
+		s.line("checkschema")
 	case Delete:
-		line("deleteschema")
+		s.line("deleteschema")
 	case Run:
-		for _, s := range [][2]string{{"driver", "timed"}, {"rampup", strconv.Itoa(t.RampupMinutes)}, {"duration", strconv.Itoa(t.Minutes)}, {"timeprofile", "true"},
-			{"allwarehouse", strconv.FormatBool(t.AllWarehouses)}, {"keyandthink", strconv.FormatBool(t.KeyAndThink)}} {
-			set(s[0], s[1])
-		}
-		line("loadscript")
-		line("vuset vu %d", t.Users)
-		line("vucreate")
-		line("dict set ::genericdict commandline keepalive_margin %d", marginSeconds)
-		line("puts {%s}", readyLine)
-		line("gets stdin")
-		line("vurun")
+		s.line("loadscript")
+		s.line("vuset vu %d", users)
+		s.line("vucreate")
+		s.line("dict set ::genericdict commandline keepalive_margin %d", marginSeconds)
+		s.line("puts {%s}", readyLine)
+		s.line("gets stdin")
+		s.line("vurun")
 	}
-	line("vudestroy")
-	return b.String()
+	s.line("vudestroy")
+	return s.String()
 }
+
+// probeScript finds the versions.
+func probeScript(d *Dialect) string { return "fconfigure stdout -buffering line\n" + d.probe() }
 
 // Command calls the hammerdbcli of an installation with a script. Its launcher finds its Tcl by its current folder. Temporary is a
 // private folder, because HammerDB keeps settings, passwords among them, and results there, and reads those of earlier calls. Its user must be able

@@ -23,22 +23,29 @@ type serverKind struct {
 	// The data of a schema by its warehouses, measured after the build: items and what every server holds, and what a warehouse adds with its
 	// indexes.
 	bytesBase, bytesPerWarehouse int64
+	bytesPerScale                int64 // of TPROC-H, per scale factor
 	gauges                       []interval.Gauge
 	countQuery                   string // orders and transactions
-	read                         func(o *load.Options, w *load.Workload) place
+	read                         func(o *load.Options, w *load.Workload, own []string) place
 }
 
 var serverKinds = []serverKind{
-	{name: "postgresql", dialect: PostgreSQL, bytesBase: 20 * unit.MiB, bytesPerWarehouse: 98 * unit.MiB, gauges: postgres.Gauges, read: readPostgres,
+	{name: "postgresql", dialect: PostgreSQL, bytesBase: 20 * unit.MiB, bytesPerWarehouse: 98 * unit.MiB, bytesPerScale: scalePostgres, gauges: postgres.Gauges, read: readPostgres,
 		countQuery: "SELECT (SELECT sum(d_next_o_id) FROM district), (SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database())"},
-	{name: "mariadb", dialect: MariaDB, bytesBase: 50 * unit.MiB, bytesPerWarehouse: 128 * unit.MiB, gauges: mariadb.Gauges, read: readMariaDB, countQuery: countMySQL},
-	{name: "mysql", dialect: MySQL, bytesBase: 50 * unit.MiB, bytesPerWarehouse: 128 * unit.MiB, gauges: mariadb.Gauges, read: readMariaDB, countQuery: countMySQL},
+	{name: "mariadb", dialect: MariaDB, bytesBase: 50 * unit.MiB, bytesPerWarehouse: 128 * unit.MiB, bytesPerScale: scaleMariaDB, gauges: mariadb.Gauges, read: readMariaDB, countQuery: countMySQL},
+	{name: "mysql", dialect: MySQL, bytesBase: 50 * unit.MiB, bytesPerWarehouse: 128 * unit.MiB, bytesPerScale: scaleMariaDB, gauges: mariadb.Gauges, read: readMariaDB, countQuery: countMySQL},
 }
 
 // countMySQL has the counters that HammerDB takes for TPM. MySQL and MariaDB keep them in different schemas, and each of them reads only its
 // own kind of comment.
 const countMySQL = "SELECT CONCAT((SELECT SUM(d_next_o_id) FROM district), '|', (SELECT CAST(SUM(VARIABLE_VALUE) AS UNSIGNED) " +
 	"FROM /*M! information_schema.GLOBAL_STATUS */ /*!50700 performance_schema.global_status */ WHERE VARIABLE_NAME IN ('Com_commit', 'Com_rollback')));\n"
+
+// Bytes of a scale factor of TPROC-H, measured after the build.
+const (
+	scalePostgres = 2070 * unit.MiB
+	scaleMariaDB  = 2 * unit.GiB
+)
 
 func (k *serverKind) dataBytes(warehouses int) int64 {
 	return k.bytesBase + int64(warehouses)*k.bytesPerWarehouse
@@ -57,7 +64,8 @@ type place interface {
 	accept(clients int)
 	// planned are the commands that start a server of its own.
 	planned(prefill bool) []program.Command
-	open(ctx context.Context, w *load.Workload, said *program.Transcript) (*server, error)
+	// open finds what it needs; its data is in rooms of that name.
+	open(ctx context.Context, w *load.Workload, room string, said *program.Transcript) (*server, error)
 }
 
 // server is an opened one.
@@ -67,9 +75,12 @@ type server struct {
 	series  func(ctx context.Context) (series, error)
 	connect func(ctx context.Context, countQuery string) (connection, error)
 	access  func() Access
-	// empty has the statements that remove what HammerDB made, once the tables that listing returns are those of HammerDB.
+	// empty has the statements that remove what HammerDB made beside tables, once those that listing returns are HammerDB's.
 	listing string
 	empty   []string
+	// drop removes the database before TPROC-H is built, "" if that is not needed: HammerDB fails at foreign keys in an empty database of
+	// MySQL or MariaDB that exists, and makes one that does not.
+	drop string
 }
 
 // product is what differs between kinds of servers.
@@ -102,8 +113,8 @@ type connection interface {
 
 type postgresPlace struct{ postgres.Config }
 
-func readPostgres(o *load.Options, w *load.Workload) place {
-	return &postgresPlace{postgres.ReadConfig(o, w, optionNames)}
+func readPostgres(o *load.Options, w *load.Workload, own []string) place {
+	return &postgresPlace{postgres.ReadConfig(o, w, own)}
 }
 
 func (p *postgresPlace) accept(clients int) { p.Clients = clients }
@@ -118,8 +129,8 @@ func (p *postgresPlace) planned(prefill bool) (list []program.Command) {
 	return append(list, p.Planned().Postgres())
 }
 
-func (p *postgresPlace) open(ctx context.Context, w *load.Workload, said *program.Transcript) (*server, error) {
-	s, err := p.Open(ctx, w, postgres.Use{Name: Name, Said: said})
+func (p *postgresPlace) open(ctx context.Context, w *load.Workload, room string, said *program.Transcript) (*server, error) {
+	s, err := p.Open(ctx, w, postgres.Use{Name: room, Said: said})
 	return &server{product: s, Server: &s.Server,
 		series: func(ctx context.Context) (series, error) { return s.OpenSeries(ctx) },
 		connect: func(ctx context.Context, query string) (connection, error) {
@@ -134,9 +145,8 @@ func (p *postgresPlace) open(ctx context.Context, w *load.Workload, said *progra
 			return Access{Host: l.Host, Port: l.Port, SSLMode: l.SSLMode, Database: l.Database, User: l.User, Password: l.Password,
 				Admin: l.Admin, AdminPassword: l.Password, AdminDatabase: l.AdminDatabase}
 		},
-		listing: "SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1",
+		listing: "SELECT tablename FROM pg_tables WHERE schemaname = 'public'",
 		empty: []string{
-			"DROP TABLE " + strings.Join(tables, ", ") + " CASCADE",
 			"DO $$ DECLARE r regprocedure; BEGIN FOR r IN SELECT p.oid::regprocedure FROM pg_proc p WHERE p.pronamespace = 'public'::regnamespace " +
 				"AND p.proname IN ('dbms_random', 'delivery', 'neword', 'ostat', 'payment', 'slev') LOOP EXECUTE 'DROP ROUTINE ' || r; END LOOP; END $$",
 		}}, err
@@ -150,8 +160,8 @@ func (c postgresConnection) ask(ctx context.Context) ([]string, error) { return 
 
 type mariadbPlace struct{ mariadb.Config }
 
-func readMariaDB(o *load.Options, w *load.Workload) place {
-	return &mariadbPlace{mariadb.ReadConfig(o, w, optionNames)}
+func readMariaDB(o *load.Options, w *load.Workload, own []string) place {
+	return &mariadbPlace{mariadb.ReadConfig(o, w, own)}
 }
 
 func (p *mariadbPlace) accept(clients int) { p.Clients = clients }
@@ -166,8 +176,8 @@ func (p *mariadbPlace) planned(prefill bool) (list []program.Command) {
 	return append(list, p.Planned().Mariadbd())
 }
 
-func (p *mariadbPlace) open(ctx context.Context, w *load.Workload, said *program.Transcript) (*server, error) {
-	s, err := p.Open(ctx, w, mariadb.Use{Name: Name + "-mariadb", Said: said, Login: true})
+func (p *mariadbPlace) open(ctx context.Context, w *load.Workload, room string, said *program.Transcript) (*server, error) {
+	s, err := p.Open(ctx, w, mariadb.Use{Name: room + "-mariadb", Said: said, Login: true})
 	opened := &server{product: s, Server: &s.Server,
 		series: func(ctx context.Context) (series, error) { return s.OpenSeries(ctx) },
 		connect: func(ctx context.Context, query string) (connection, error) {
@@ -181,11 +191,11 @@ func (p *mariadbPlace) open(ctx context.Context, w *load.Workload, said *program
 			l := s.Login()
 			return Access{Host: l.Host, Port: l.Port, Database: l.Database, User: l.User, Password: l.Password}
 		},
-		listing: "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() ORDER BY BINARY table_name",
-		empty:   []string{"DROP TABLE " + strings.Join(tables, ", ")}}
+		listing: "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE()"}
 	for _, procedure := range []string{"DELIVERY", "NEWORD", "OSTAT", "PAYMENT", "SLEV"} {
 		opened.empty = append(opened.empty, "DROP PROCEDURE IF EXISTS "+procedure)
 	}
+	opened.drop = "DROP DATABASE `" + strings.ReplaceAll(s.Login().Database, "`", "``") + "`"
 	if l := s.Login(); err == nil && (l.Database == "" || l.User == "" || l.Password == "") {
 		err = &diag.Error{Code: "endpoint-invalid", Exit: diag.ExitUnavailable,
 			Message: fmt.Sprintf("endpoint %q: HammerDB needs dbname, user and password on MySQL and MariaDB", p.Endpoint)}

@@ -13,10 +13,19 @@ var Simulation = program.Simulation{Generator: Generator{}, Of: func(w *load.Wor
 	if err != nil {
 		return program.Simulated{}, err
 	}
+	if c.queries != nil {
+		if w.Runtime == 0 {
+			w.Runtime = simulatedQuery * queryCount * time.Duration(c.queries.Sets)
+		}
+		return program.Simulated{Of: c.engine(), Clients: c.users(), Latency: simulatedQuery}, nil
+	}
 	if w.Runtime == 0 {
 		w.Runtime = c.takes()
 	}
-	return program.Simulated{Of: c.engine(), Clients: c.test.Users, Latency: simulatedLatency}, nil
+	return program.Simulated{Of: c.engine(), Clients: c.users(), Latency: simulatedLatency}, nil
 }}
 
-const simulatedLatency = 5 * time.Millisecond
+const (
+	simulatedLatency = 5 * time.Millisecond
+	simulatedQuery   = 500 * time.Millisecond
+)
