@@ -633,7 +633,7 @@ func TestNewOrderShare(t *testing.T) {
 		{usual, 264796. / 616230, 264796. / 616230, ""}, {usual, 306939. / 713241, 128176. / 298394, ""}, {usual, 4673. / 11132, 6376. / 14701, ""},
 		{usual, 0.40, 0.47, ""}, {usual, 0.21, 0.43, "had 0.21"}, {usual, 0.43, 1, "had 1.00"}, {usual, 0.399, 0.43, "expected are 0.40 to 0.47"},
 		{usual, 0.43, 0.471, "had 0.47"}, {usual, 1. / 3, 1. / 3, "had 0.33"}, {usual, math.NaN(), math.NaN(), ""},
-		{oracle, 1. / 3, 1. / 3, ""}, {oracle, 0.31, 0.36, ""}, {oracle, 0.309, 1. / 3, "expected are 0.31 to 0.36"}, {oracle, 1. / 3, 0.43, "had 0.43"},
+		{oracle, 1. / 3, 1. / 3, ""}, {oracle, 8043. / 16365, 8043. / 16365, ""}, {oracle, 0.309, 1. / 3, "expected are 0.31 to 0.52"}, {oracle, 1. / 3, 0.53, "had 0.53"},
 		{"", 0.1, 0.9, ""},
 	} {
 		m := sound()

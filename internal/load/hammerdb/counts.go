@@ -80,6 +80,7 @@ func (c *counter) follow(ctx context.Context, period time.Duration, to chan<- re
 const (
 	gaugeRate = iota
 	gaugeShare
+	gaugeOrders // where HammerDB alone counts
 )
 
 // counts turns readings into operations.

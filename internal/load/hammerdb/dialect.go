@@ -1,6 +1,11 @@
 package hammerdb
 
-import "fmt"
+import (
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+)
 
 // Dialect is a kind of database as the scripts of HammerDB know it.
 type Dialect struct {
@@ -8,6 +13,8 @@ type Dialect struct {
 	Library string // Tcl package that reaches it
 	// dictionary has its settings, and prefix begins their names.
 	dictionary, prefix string
+	// others are names of settings that do not begin with prefix.
+	others map[string]string
 	// access are the settings that Access has, with the variables that bring them.
 	access func(a *Access) []variable
 }
@@ -41,6 +48,10 @@ var (
 	}}
 	MySQL   = &Dialect{Name: "mysql", Library: "mysqltcl", dictionary: "configmysql", prefix: "mysql_", access: accessMySQL}
 	MariaDB = &Dialect{Name: "maria", Library: "mariatcl", dictionary: "configmariadb", prefix: "maria_", access: accessMySQL}
+
+	SQLServer = &Dialect{Name: "mssqls", Library: "tdbc::odbc", dictionary: "configmssqlserver", prefix: "mssqls_", access: accessSQLServer}
+	Oracle    = &Dialect{Name: "ora", Library: "Oratcl", dictionary: "configoracle", access: accessOracle,
+		others: map[string]string{"driver": "ora_driver", "timeprofile": "ora_timeprofile"}}
 )
 
 // noSocket is how HammerDB spells that there is no socket.
@@ -58,6 +69,31 @@ func accessMySQL(a *Access) []variable {
 	}
 }
 
+// accessSQLServer encrypts connections unless the endpoint forbids it, and checks the server's certificate where the endpoint asks for that.
+// Loading by bcp is off: it takes the password as an argument.
+func accessSQLServer(a *Access) []variable {
+	return []variable{
+		{false, "linux_server", "HOST", a.Host}, {false, "tcp", "TCP", "true"}, {false, "port", "PORT", a.Port}, {false, "linux_authent", "LOGIN", "sql"},
+		{false, "uid", "USER", a.User}, {false, "pass", "PASSWORD", a.Password},
+		{false, "encrypt_connection", "ENCRYPT", strconv.FormatBool(a.SSLMode != "disable")},
+		{false, "trust_server_cert", "TRUST", strconv.FormatBool(!strings.HasPrefix(a.SSLMode, "verify-"))},
+		{true, "dbase", "DATABASE", a.Database}, {true, "use_bcp", "BCP", "false"},
+	}
+}
+
+// accessOracle reaches a service of a host, or without one a name that Oracle's client resolves. The schema belongs to a user of its own, with the
+// password of the administrator.
+func accessOracle(a *Access) []variable {
+	instance := a.Host
+	if a.Database != "" {
+		instance = net.JoinHostPort(a.Host, a.Port) + "/" + a.Database
+	}
+	return []variable{
+		{false, "instance", "INSTANCE", instance}, {false, "system_user", "ADMIN", a.Admin}, {false, "system_password", "ADMIN_PASSWORD", a.AdminPassword},
+		{true, "tpcc_user", "USER", a.User}, {true, "tpcc_pass", "PASSWORD", a.Password},
+	}
+}
+
 // place is the section and the name of a setting.
 func (d *Dialect) place(b bench, v variable) (section, key string) {
 	if v.ofSchema {
@@ -67,7 +103,12 @@ func (d *Dialect) place(b bench, v variable) (section, key string) {
 }
 
 // key is the name of a setting: "pg_count_ware".
-func (d *Dialect) key(name string) string { return d.prefix + name }
+func (d *Dialect) key(name string) string {
+	if other, is := d.others[name]; is {
+		return other
+	}
+	return d.prefix + name
+}
 
 // Environment has the variables that scripts read.
 func (d *Dialect) Environment(a *Access) (env []string) {

@@ -74,7 +74,7 @@ func (f *follower) follow(ctx context.Context, readings <-chan reading) (err err
 			f.out.Release(min(now, max(f.counts.last.at, now-int64(holdMax))))
 			if f.over() && !f.stopped && err == nil {
 				if f.stopped = true; !f.config.cut {
-					err = errors.New("HammerDB did not end by itself after its test")
+					err = errTooLong
 				}
 				stop.Begin()
 			}
@@ -99,7 +99,7 @@ func (f *follower) look() {
 func (in *instance) conclude(orders uint64) error {
 	r, failed := in.call.result()
 	if r == nil {
-		return errors.New("HammerDB printed no result")
+		return errNoResult
 	}
 	say := func(format string, args ...any) { fmt.Fprintf(in.said, format+"\n", args...) }
 	say("result: %d NOPM and %d TPM, as HammerDB counts; %d new orders were counted in the whole load", r.NOPM, r.TPM, orders)

@@ -22,6 +22,7 @@
 package hammerdb
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -65,6 +66,8 @@ func (Generator) Prepare(ctx context.Context, w load.Workload) (load.Instance, e
 const (
 	opNewOrder = "new-order"
 	opQuery    = "query"
+	// opTransaction is that of a server which only HammerDB counts.
+	opTransaction = "transaction"
 )
 
 // ownGauges are those of HammerDB. A load of TPROC-C that is ended by a signal has no result, and so no share.
@@ -73,16 +76,28 @@ func (c *config) ownGauges() []interval.Gauge {
 		return queryGauges()
 	}
 	list := []interval.Gauge{{Name: "transactions", Unit: "1/min"}}
+	if c.kind.told {
+		return append(list, shareGauge(cmp.Or(c.kind.share, interval.GaugeNewOrderShare)), interval.Gauge{Name: "new orders", Unit: "1/min"})
+	}
 	if !c.cut {
-		list = append(list, interval.Gauge{Name: "share of new orders", Meaning: interval.GaugeNewOrderShare})
+		list = append(list, shareGauge(interval.GaugeNewOrderShare))
 	}
 	return list
+}
+
+func shareGauge(meaning interval.GaugeMeaning) interval.Gauge {
+	return interval.Gauge{Name: "share of new orders", Meaning: meaning}
 }
 
 // engine describes the load before the versions on the VM are known.
 func (c *config) engine() interval.Engine {
 	e := interval.Engine{Name: Name, Loop: interval.LoopClosed, Operations: []string{opQuery}, Gauges: c.ownGauges()}
-	if c.orders != nil {
+	switch {
+	case c.kind.told:
+		e.Operations = []string{opTransaction}
+		e.Notes = []interval.EngineNote{c.kind.notTried(), {Code: interval.NoteResolution,
+			Text: fmt.Sprintf("transactions are those of HammerDB's counter, every %d s, and have no latencies", counterSeconds)}}
+	case c.orders != nil:
 		e.Operations = []string{opNewOrder}
 		e.Notes = []interval.EngineNote{{Code: interval.NoteResolution, Text: "new orders are counted in the database once per interval, and have no latencies"}}
 	}

@@ -42,7 +42,7 @@ func newest() (home, from string) {
 
 var (
 	versionPattern = regexp.MustCompile(`(?m)^\r?HammerDB CLI v(\d{1,4}(?:\.\d{1,4}){0,3})\r?$`)
-	libraryPattern = regexp.MustCompile(`(?m)^\r?(\w{1,20})` + probeMark + `(\d{1,4}(?:\.\d{1,4}){0,3}): (.*)$`)
+	libraryPattern = regexp.MustCompile(`(?m)^\r?([\w:]{1,20})` + probeMark + `(\d{1,4}(?:\.\d{1,4}){0,3}): (.*)$`)
 )
 
 // versions are what a probe found.

@@ -93,7 +93,7 @@ const hint = "docs/guides/databases.md lists the options of hammerdb"
 
 // readOrders reads the options of TPROC-C.
 func (c *config) readOrders(o *load.Options, w *load.Workload) {
-	t := &Test{Dialect: c.kind.dialect, Users: o.Integer("users", usersDefault, usersMax), Minutes: o.Integer("minutes", minutesDefault, minutesMax)}
+	t := &Test{Dialect: c.kind.dialect, counted: c.kind.told, Users: o.Integer("users", usersDefault, usersMax), Minutes: o.Integer("minutes", minutesDefault, minutesMax)}
 	c.benchmark, c.orders = t, t
 	t.RampupMinutes = rampupDefault
 	if w.Options["rampup_minutes"] == "0" {
@@ -120,7 +120,7 @@ func (c *config) readOrders(o *load.Options, w *load.Workload) {
 	if !t.Procedures && t.Dialect != PostgreSQL {
 		o.Fault("transactions", "transactions: %s has procedures only", c.kind.name)
 	}
-	c.server = c.kind.read(o, w, orderNames)
+	c.server = c.kind.read(c.kind, o, w, orderNames)
 	c.readWarehouses(o, w)
 	t.Builders = o.Integer("build_users", min(buildersDefault, max(1, t.Warehouses)), max(1, t.Warehouses))
 	c.server.accept(max(t.Users+1, t.Builders) + 2) // the monitor, the counters
@@ -135,6 +135,9 @@ func (c *config) readQueries(o *load.Options, w *load.Workload) {
 	t := &QueryTest{Dialect: c.kind.dialect, Users: o.Integer("users", 1, usersMax), Sets: o.Integer("query_sets", 1, setsMax),
 		Builders: o.Integer("build_users", buildersDefault, buildersMax)}
 	c.benchmark, c.queries = t, t
+	if c.kind.told {
+		o.Fault("test", "test: on %s Bragg runs %s only", c.kind.title, tests[0])
+	}
 	if _, given := o.Values["workers"]; given && t.Dialect != PostgreSQL {
 		o.Fault("workers", "workers: %s runs a query on one thread", c.kind.name)
 	}
@@ -157,7 +160,7 @@ func (c *config) readQueries(o *load.Options, w *load.Workload) {
 	}
 	t.Scale = scaleFactors[i]
 	c.dataBytes = int64(t.Scale) * c.kind.bytesPerScale
-	c.server = c.kind.read(o, w, queryNames)
+	c.server = c.kind.read(c.kind, o, w, queryNames)
 	c.server.accept(max(t.Users, t.Builders+1) + 2)
 }
 

@@ -20,6 +20,8 @@ type Test struct {
 	AllWarehouses bool
 	// KeyAndThink lets users wait as people do, several seconds per transaction.
 	KeyAndThink bool
+	// counted: HammerDB's transaction counter runs.
+	counted bool
 }
 
 // Script is the Tcl script of an action.
@@ -33,6 +35,7 @@ func (t *Test) Script(action Action) string {
 	if t.Dialect == PostgreSQL {
 		s.set("storedprocs", strconv.FormatBool(t.Procedures))
 	}
+	s.counts = t.counted
 	if action == Run {
 		s.set("driver", "timed")
 		s.set("rampup", strconv.Itoa(t.RampupMinutes))

@@ -25,7 +25,7 @@ func (c *config) plan(w *load.Workload) (load.Plan, error) {
 		c.show(&p, Check)
 		p.BytesWritten = 2 * c.dataBytes // with the log
 		if c.endpoint != "" {
-			p.Notes = append(p.Notes, "the prefill replaces the tables of HammerDB in the endpoint")
+			p.Notes = append(p.Notes, c.prefillNote())
 		}
 		return p, nil
 	}
@@ -38,10 +38,17 @@ func (c *config) plan(w *load.Workload) (load.Plan, error) {
 	return p, nil
 }
 
+func (c *config) prefillNote() string {
+	if c.kind.told {
+		return "HammerDB builds its schema in the endpoint, if there is none"
+	}
+	return "the prefill replaces the tables of HammerDB in the endpoint"
+}
+
 // planOrders describes a load of TPROC-C.
 func (c *config) planOrders(w *load.Workload, p *load.Plan) {
 	t := c.orders
-	p.Jobs = []load.JobPlan{{Name: opNewOrder, Pattern: "transactions", QueueDepth: t.Users, DepthAsked: t.Users, Clones: 1, Reads: true, Writes: true, Flushes: true}}
+	p.Jobs = []load.JobPlan{{Name: c.engine().Operations[0], Pattern: "transactions", QueueDepth: t.Users, DepthAsked: t.Users, Clones: 1, Reads: true, Writes: true, Flushes: true}}
 	p.TakesLeast, p.TakesMost, p.Timed = c.takes(), c.takes(), true
 	note := func(format string, args ...any) { p.Notes = append(p.Notes, fmt.Sprintf(format, args...)) }
 	switch takes := c.takes(); {
@@ -63,7 +70,7 @@ func (c *config) planQueries(w *load.Workload, p *load.Plan) {
 	if w.Runtime > 0 {
 		note("the load is ended after %v, even if queries are left", w.Runtime)
 	} else {
-		note("the load ends with the last query of %d", t.Users*t.Sets*queryCount)
+		note("the load ends with the last query of %d: workload.Start waits for it as long as its timeout_secs", t.Users*t.Sets*queryCount)
 	}
 	note("no refresh functions run: the times of queries are none of the metrics of TPC-H")
 }

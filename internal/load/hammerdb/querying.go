@@ -6,8 +6,6 @@ import (
 	"io"
 	"slices"
 	"strconv"
-	"syscall"
-	"time"
 
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load/program"
@@ -31,30 +29,29 @@ func queryGauges() []interval.Gauge {
 
 // querying is what follows a running load of queries.
 type querying struct {
-	*instance
-	axis    program.Axis
-	out     *program.Recorder
-	sets    Sets
-	own     interval.GaugeValues
-	server  interval.GaugeValues
-	stopped bool // ended by a signal, because its time is over or it was cancelled
+	*following
+	sets   Sets
+	own    interval.GaugeValues
+	server interval.GaugeValues
 }
 
 // driveQueries starts the users and records their queries until HammerDB has ended.
 func (in *instance) driveQueries(ctx context.Context, axis program.Axis, out *program.Recorder) error {
-	q := &querying{instance: in, axis: axis, out: out, own: interval.UnknownGauges(gaugesOfQueries), server: in.series.Begin()}
+	q := &querying{following: &following{instance: in, axis: axis, out: out}, own: interval.UnknownGauges(gaugesOfQueries), server: in.series.Begin()}
+	q.hear = q.listen
 	out.Clients = in.config.users()
 	began := axis.Now()
+	if runtime := int64(in.workload.Runtime); runtime > 0 {
+		q.until = began + runtime
+	}
 	if _, err := io.WriteString(in.call.stdin, "start\n"); err != nil {
 		out.Finish(axis.Now())
 		return fmt.Errorf("start the users of HammerDB: %w", err)
 	}
-	q.follow(ctx, began)
-	failed := in.call.process.Wait()
-	q.hear()
+	failed := q.follow(ctx)
 	end := axis.Now()
-	if runtime := int64(in.workload.Runtime); q.stopped && runtime > 0 {
-		end = min(end, max(began+runtime, out.First()))
+	if q.stopped && q.until > 0 {
+		end = min(end, max(q.until, out.First()))
 	}
 	out.Finish(end)
 	if q.stopped {
@@ -69,39 +66,8 @@ func (in *instance) driveQueries(ctx context.Context, axis program.Axis, out *pr
 	return q.conclude()
 }
 
-// follow records queries until HammerDB has ended.
-func (q *querying) follow(ctx context.Context, began int64) {
-	process := q.call.process
-	stop := &program.Stopper{Process: process, Signal: syscall.SIGTERM, Grace: stopGrace}
-	defer stop.End()
-	tick := time.NewTicker(min(lookEvery, q.out.Period()/2))
-	defer tick.Stop()
-	cancelled, lost := ctx.Done(), (<-chan struct{})(q.call.isLost)
-	for {
-		select {
-		case <-process.Done():
-			return
-		case <-lost: // the load fails, whatever other users do
-			lost = nil
-			stop.Begin()
-		case <-tick.C:
-			q.hear()
-			now := q.axis.Now()
-			q.out.Effort(process.UsedCPU(), process.Effort(), now)
-			q.out.Release(now - int64(lookEvery))
-			if runtime := int64(q.workload.Runtime); runtime > 0 && now >= began+runtime && !q.stopped {
-				q.stopped = true
-				stop.Begin()
-			}
-		case <-cancelled:
-			cancelled, q.stopped = nil, true
-			stop.Begin()
-		}
-	}
-}
-
-// hear records what HammerDB has said.
-func (q *querying) hear() {
+// listen records what HammerDB has said.
+func (q *querying) listen() {
 	if values, fresh := q.series.Look(q.out.Period()); fresh {
 		q.server = values
 		q.note(q.axis.Now())

@@ -70,7 +70,7 @@ func (in *instance) prepare(ctx context.Context) (err error) {
 	if err := in.checkData(ctx); err != nil {
 		return err
 	}
-	if c.orders != nil {
+	if c.orders != nil && !c.kind.told {
 		if in.counter, err = openCounter(ctx, in.server, c.kind.countQuery); err != nil {
 			return err
 		}
@@ -111,6 +111,9 @@ func (in *instance) probe(ctx context.Context) error {
 
 // checkData makes sure that the server has the data of the workload.
 func (in *instance) checkData(ctx context.Context) error {
+	if in.config.kind.told {
+		return in.carryOut(ctx, Check)
+	}
 	schema := in.config.schema()
 	found, err := in.server.Query(ctx, schema.count)
 	if err == nil && found == fmt.Sprint(schema.want) {
@@ -181,18 +184,27 @@ func (in *instance) Run(ctx context.Context, sink load.Sink) error {
 	if in.workload.Prefill {
 		err = out.Beside(axis, func() error { return in.build(ctx) })
 		out.Finish(axis.Now())
-	} else if in.config.queries != nil {
-		err = in.driveQueries(ctx, axis, out)
 	} else {
-		err = in.drive(ctx, axis, out)
+		err = in.driver()(ctx, axis, out)
 	}
 	return program.Outcome(ctx, in.workload.Name, in.server.Conceal(err))
+}
+
+// driver carries out loads of the test.
+func (in *instance) driver() func(context.Context, program.Axis, *program.Recorder) error {
+	switch {
+	case in.config.queries != nil:
+		return in.driveQueries
+	case in.config.kind.told:
+		return in.driveTold
+	}
+	return in.drive
 }
 
 // build makes a server or empties the endpoint, builds the schema and checks it.
 func (in *instance) build(ctx context.Context) error {
 	prepare := in.server.Create
-	if in.config.endpoint != "" {
+	if in.config.endpoint != "" && !in.config.kind.told {
 		prepare = in.empty
 	}
 	if err := prepare(ctx); err != nil || in.workload.Remove {
@@ -204,22 +216,30 @@ func (in *instance) build(ctx context.Context) error {
 		}
 	}
 	for _, action := range []Action{Build, Check} {
-		c, err := in.start(action)
-		if err != nil {
+		if err := in.carryOut(ctx, action); err != nil {
 			return err
-		}
-		failed := c.end(ctx)
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if err := c.verdict(); err != nil {
-			return fmt.Errorf("%s the schema: %w", action, err)
-		}
-		if failed != nil {
-			return fmt.Errorf("%s the schema: HammerDB: %w%s", action, failed, c.last.Quoted())
 		}
 	}
 	in.server.Stop()
+	return nil
+}
+
+// carryOut builds or checks the schema.
+func (in *instance) carryOut(ctx context.Context, action Action) error {
+	c, err := in.start(action)
+	if err != nil {
+		return err
+	}
+	failed := c.end(ctx)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err := c.verdict(); err != nil {
+		return fmt.Errorf("%s the schema: %w", action, err)
+	}
+	if failed != nil {
+		return fmt.Errorf("%s the schema: HammerDB: %w%s", action, failed, c.last.Quoted())
+	}
 	return nil
 }
 
@@ -266,7 +286,7 @@ func (in *instance) start(action Action) (*call, error) {
 		return nil, err
 	}
 	defer read.Close()
-	c := &call{stdin: write, last: program.NewTail(nil), said: in.said, isUp: make(chan struct{}), isLost: make(chan struct{}), listens: in.config.queries != nil && action == Run}
+	c := &call{stdin: write, last: program.NewTail(nil), said: in.said, isUp: make(chan struct{}), isLost: make(chan struct{}), listens: action == Run && (in.config.queries != nil || in.config.kind.told)}
 	command.Stdin, command.Stdout, command.Stderr = read, c, c
 	fmt.Fprintf(in.said, "$ hammerdbcli tcl auto %s.tcl\n", action)
 	if c.process, err = command.Start(); err != nil {

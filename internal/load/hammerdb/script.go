@@ -30,6 +30,9 @@ const readyLine = "ready to start"
 // marginSeconds is how long HammerDB may need for its results after the end of a test.
 const marginSeconds = 60
 
+// counterSeconds is the period of HammerDB's transaction counter.
+const counterSeconds = 10
+
 // Access is how HammerDB reaches a server. It goes into the environment, so that scripts and argument lists have no passwords and no
 // addresses. HammerDB prints the address of a build in capital letters.
 type Access struct {
@@ -46,6 +49,7 @@ type script struct {
 	strings.Builder
 	dialect *Dialect
 	bench   bench
+	counts  bool // a run has HammerDB's transaction counter
 }
 
 // newScript begins a script. Settings of Access are put into HammerDB's dictionary itself, because its command diset prints values and keeps
@@ -85,7 +89,14 @@ func (s *script) end(action Action, users int) string {
 		s.line("dict set ::genericdict commandline keepalive_margin %d", marginSeconds)
 		s.line("puts {%s}", readyLine)
 		s.line("gets stdin")
+		if s.counts {
+			s.line("tcset refreshrate %d", counterSeconds)
+			s.line("tcstart")
+		}
 		s.line("vurun")
+		if s.counts {
+			s.line("tcstop")
+		}
 	}
 	s.line("vudestroy")
 	return s.String()

@@ -26,7 +26,11 @@ type serverKind struct {
 	bytesPerScale                int64 // of TPROC-H, per scale factor
 	gauges                       []interval.Gauge
 	countQuery                   string // orders and transactions
-	read                         func(o *load.Options, w *load.Workload, own []string) place
+	// told: Bragg has no client for it, and knows what HammerDB says.
+	told  bool
+	share interval.GaugeMeaning // of new orders; the usual one if empty
+	title string
+	read  func(kind *serverKind, o *load.Options, w *load.Workload, own []string) place
 }
 
 var serverKinds = []serverKind{
@@ -34,6 +38,8 @@ var serverKinds = []serverKind{
 		countQuery: "SELECT (SELECT sum(d_next_o_id) FROM district), (SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database())"},
 	{name: "mariadb", dialect: MariaDB, bytesBase: 50 * unit.MiB, bytesPerWarehouse: 128 * unit.MiB, bytesPerScale: scaleMariaDB, gauges: mariadb.Gauges, read: readMariaDB, countQuery: countMySQL},
 	{name: "mysql", dialect: MySQL, bytesBase: 50 * unit.MiB, bytesPerWarehouse: 128 * unit.MiB, bytesPerScale: scaleMariaDB, gauges: mariadb.Gauges, read: readMariaDB, countQuery: countMySQL},
+	{name: "sqlserver", title: "SQL Server", dialect: SQLServer, bytesPerWarehouse: 100 * unit.MiB, told: true, read: readOutside},
+	{name: "oracle", title: "Oracle", dialect: Oracle, bytesPerWarehouse: 100 * unit.MiB, told: true, read: readOutside, share: interval.GaugeNewOrderShareOracle},
 }
 
 // countMySQL has the counters that HammerDB takes for TPM. MySQL and MariaDB keep them in different schemas, and each of them reads only its
@@ -44,7 +50,7 @@ const countMySQL = "SELECT CONCAT((SELECT SUM(d_next_o_id) FROM district), '|', 
 // Bytes of a scale factor of TPROC-H, measured after the build.
 const (
 	scalePostgres = 2070 * unit.MiB
-	scaleMariaDB  = 2 * unit.GiB
+	scaleMariaDB  = 1780 * unit.MiB
 )
 
 func (k *serverKind) dataBytes(warehouses int) int64 {
@@ -113,7 +119,7 @@ type connection interface {
 
 type postgresPlace struct{ postgres.Config }
 
-func readPostgres(o *load.Options, w *load.Workload, own []string) place {
+func readPostgres(_ *serverKind, o *load.Options, w *load.Workload, own []string) place {
 	return &postgresPlace{postgres.ReadConfig(o, w, own)}
 }
 
@@ -160,7 +166,7 @@ func (c postgresConnection) ask(ctx context.Context) ([]string, error) { return 
 
 type mariadbPlace struct{ mariadb.Config }
 
-func readMariaDB(o *load.Options, w *load.Workload, own []string) place {
+func readMariaDB(_ *serverKind, o *load.Options, w *load.Workload, own []string) place {
 	return &mariadbPlace{mariadb.ReadConfig(o, w, own)}
 }
 
