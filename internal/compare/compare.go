@@ -6,6 +6,7 @@
 //
 //	compare.go, align.go    the Comparison: runs on one axis, results in pairs
 //	loads.go, largest.go    figures of workloads; the largest differences
+//	percpu.go               throughput for each CPU of a database
 //	costs.go, scaling.go    what events cost; where throughput stops growing
 //	factors.go, findings.go what differs between runs besides their numbers; what the audit found in them
 //	numbers.go, sets.go     two sets of runs: the numbers, and whether each is different
@@ -120,6 +121,7 @@ type Row struct {
 type Load struct {
 	Workload string   `json:"workload"`
 	Figures  []Figure `json:"figures"`
+	PerCPU   []Figure `json:"per_cpu"` // of its database; empty if that says no more than its throughput
 
 	prefill bool
 }

@@ -34,7 +34,7 @@ func comparedLoads(documents []*document.Document) []Load {
 	list := []Load{}
 	for _, title := range titles {
 		prefill := slices.ContainsFunc(loads[title], func(w *document.Workload) bool { return w != nil && w.Prefill })
-		list = append(list, Load{Workload: title, Figures: loadFigures(loads[title]), prefill: prefill})
+		list = append(list, Load{Workload: title, Figures: loadFigures(loads[title]), PerCPU: perCPU(loads[title]), prefill: prefill})
 	}
 	return list
 }

@@ -109,6 +109,8 @@ type Plan struct {
 	InStep bool `json:"in_step,omitempty"`
 	// BesideServer: the clients of the load run on the VM of the server that it starts.
 	BesideServer bool `json:"beside_server,omitempty"`
+	// EndpointCPUs are those of the endpoint that the load uses, nil if the scenario does not state them.
+	EndpointCPUs *EndpointCPUs `json:"endpoint_cpus,omitempty"`
 	// InMemory: the data of the load is meant to be in memory. Its disks have at most a log of changes, and copies of the data.
 	InMemory bool `json:"in_memory,omitempty"`
 	// Computes: the load is computation or access to memory, whose CPU time is the work and not an effort beside it.
@@ -129,6 +131,13 @@ type Plan struct {
 	Timed bool `json:"timed,omitempty"`
 	// MemoryBytes is the memory that the generator allocates for buffers on the VM; 0 if unknown.
 	MemoryBytes int64 `json:"memory_bytes,omitempty"`
+}
+
+// EndpointCPUs are the CPUs of a database elsewhere, as the scenario states them.
+type EndpointCPUs struct {
+	VCPUs   int  `json:"vcpus"`
+	Threads int  `json:"threads_per_core"`
+	Each    bool `json:"each,omitempty"` // each VM of the load has an endpoint of its own
 }
 
 // JobPlan is one job of the file.

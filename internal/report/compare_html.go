@@ -30,6 +30,8 @@ type comparisonView struct {
 	Factors     draw.Table
 	Same        string // shown if no factor differs
 	Loads       draw.Table
+	PerCPU      draw.Table
+	PerCPUNote  string
 	Figures     []comparedFigure
 }
 
@@ -87,7 +89,7 @@ func ComparisonHTML(w io.Writer, c *compare.Comparison) error {
 }
 
 func viewOf(c *compare.Comparison) (*comparisonView, error) {
-	v := &comparisonView{Of: c, Differences: differenceTable(c), Note: differencesNote, Factors: factorTable(c), Same: factorsSame, Loads: loadTable(c),
+	v := &comparisonView{Of: c, Differences: differenceTable(c), Note: differencesNote, Factors: factorTable(c), Same: factorsSame, Loads: loadTable(c), PerCPU: perCPUTable(c), PerCPUNote: perCPUNote,
 		Costs: costsTable(c), CostsNote: costsNote(c), Scaling: scalingTable(c), ScalingNote: scalingSingle}
 	heading := fmt.Sprintf("Comparison of %d runs of %s", len(c.Runs), c.Runs[0].Title)
 	if c.Sets != nil {

@@ -61,6 +61,11 @@ func (p *textPage) comparison(c *compare.Comparison) {
 		t := loadTable(c)
 		p.table(&t)
 	}
+	if t := perCPUTable(c); len(t.Rows) > 0 {
+		p.section("Per CPU of the database")
+		p.table(&t)
+		p.text("", perCPUNote, nil)
+	}
 }
 
 const factorsSame = "Scenario, variables, target, engines, versions and environment match, as far as recorded."
@@ -168,6 +173,19 @@ func cells(row *compare.Row, text func(*compare.Figure) string) []string {
 }
 
 func loadTable(c *compare.Comparison) draw.Table {
+	return figureTable(c, func(l *compare.Load) []compare.Figure { return l.Figures })
+}
+
+// perCPUTable has rows only if the runs have databases with different CPUs.
+func perCPUTable(c *compare.Comparison) draw.Table {
+	return figureTable(c, func(l *compare.Load) []compare.Figure { return l.PerCPU })
+}
+
+// perCPUNote is under that table.
+const perCPUNote = "CPUs of the database of each workload. A vCPU of an endpoint is a thread, of which a core has as many as the scenario states; a vCPU of a VM " +
+	"counts as one core, unless the topology of its group has several threads for each."
+
+func figureTable(c *compare.Comparison, of func(*compare.Load) []compare.Figure) draw.Table {
 	t := draw.Table{Heads: []string{"workload", "figure"}, Left: 2}
 	for _, r := range c.Runs {
 		t.Heads = append(t.Heads, r.Name)
@@ -177,8 +195,9 @@ func loadTable(c *compare.Comparison) draw.Table {
 	}
 	for i := range c.Loads {
 		title := c.Loads[i].Workload
-		for j := range c.Loads[i].Figures {
-			f := &c.Loads[i].Figures[j]
+		figures := of(&c.Loads[i])
+		for j := range figures {
+			f := &figures[j]
 			row := []string{title, f.Name}
 			for k := range c.Runs {
 				row = append(row, valueText(f, k))

@@ -35,13 +35,29 @@ type Place struct {
 	remote     load.Remote
 	shared     bool // all VMs have the same endpoint
 	keep       bool // the tables of the endpoint stay
+	cpus       *load.EndpointCPUs
 }
 
 // FileSystemNames are the options that say what block devices get.
 var FileSystemNames = []string{"file_system", "mount_options"}
 
-// KeepName is the option that keeps the data of an endpoint after the run.
-const KeepName = "keep_data"
+// Options of an endpoint.
+const (
+	// KeepName keeps the data of an endpoint after the run.
+	KeepName    = "keep_data"
+	vcpusName   = "endpoint_vcpus"
+	threadsName = "endpoint_threads_per_core"
+)
+
+// EndpointNames are the options that only endpoints have.
+var EndpointNames = []string{KeepName, vcpusName, threadsName}
+
+const (
+	vcpusMax = 4096
+	// threadsDefault: most managed services count the threads of their processors as vCPUs.
+	threadsDefault = 2
+	threadsMax     = 8
+)
 
 // ordinalMark in the name of an endpoint is replaced by the number of the VM in its group, from 1.
 const ordinalMark = "{n}"
@@ -58,6 +74,7 @@ func ReadPlace(o *load.Options, w *load.Workload, logDisk string) Place {
 	default:
 		o.Fault(KeepName, KeepName+": %q is not true or false", keep)
 	}
+	p.readCPUs(o)
 	if p.Endpoint != "" {
 		if len(w.Remote.Peers) > 0 {
 			o.Fault("endpoint", "endpoint: the workload has a server_group, whose VMs run its servers")
@@ -95,6 +112,24 @@ func ReadPlace(o *load.Options, w *load.Workload, logDisk string) Place {
 		}
 	}
 	return p
+}
+
+// readCPUs reads what the scenario states of the CPUs of an endpoint.
+func (p *Place) readCPUs(o *load.Options) {
+	_, vcpus := o.Values[vcpusName]
+	_, threads := o.Values[threadsName]
+	switch {
+	case p.Endpoint == "" && (vcpus || threads):
+		name := vcpusName
+		if !vcpus {
+			name = threadsName
+		}
+		o.Fault(name, "%s: a server of its own has the CPUs of its VM", name)
+	case threads && !vcpus:
+		o.Fault(threadsName, "%s: says nothing without %s", threadsName, vcpusName)
+	case vcpus:
+		p.cpus = &load.EndpointCPUs{VCPUs: o.Integer(vcpusName, 1, vcpusMax), Threads: o.Integer(threadsName, threadsDefault, threadsMax), Each: !p.shared}
+	}
 }
 
 func readFileSystem(o *load.Options) program.FileSystem {
@@ -179,6 +214,9 @@ type Log struct {
 func (p Place) Plan(w *load.Workload, into *load.Plan, d Data, log Log) error {
 	if p.Endpoint != "" {
 		into.Program.Data = append(into.Program.Data, program.EndpointFacts(p.Endpoint))
+		if into.EndpointCPUs = p.cpus; p.cpus != nil {
+			into.Notes = append(into.Notes, fmt.Sprintf("the endpoint has %d vCPUs, %d of them on each core, as the scenario states", p.cpus.VCPUs, p.cpus.Threads))
+		}
 		if p.shared {
 			into.Replaces = p.data()
 		}

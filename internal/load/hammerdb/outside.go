@@ -23,7 +23,7 @@ type outsidePlace struct {
 
 func readOutside(kind *serverKind, o *load.Options, w *load.Workload, own []string) place {
 	p := &outsidePlace{Place: database.ReadPlace(o, w, "log_disk"), kind: kind}
-	database.Settings{}.Read(o, p.Place, slices.Concat(own, []string{"endpoint", database.KeepName}))
+	database.Settings{}.Read(o, p.Place, slices.Concat(own, []string{"endpoint"}, database.EndpointNames))
 	if p.Endpoint == "" {
 		o.Fault("server", "server: a test of %s needs an endpoint", kind.title)
 	} else if o.Values[database.KeepName] != "true" {

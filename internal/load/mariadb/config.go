@@ -21,7 +21,7 @@ type Config struct {
 }
 
 // PlaceNames are the options that say where the database is.
-var PlaceNames = append([]string{"disk", "endpoint", "redo_disk", database.KeepName}, database.FileSystemNames...)
+var PlaceNames = slices.Concat([]string{"disk", "endpoint", "redo_disk"}, database.EndpointNames, database.FileSystemNames)
 
 // settings are the parameters of the server that a scenario may set. None of them runs a command or reads a file.
 var settings = database.Settings{Check: check, Names: []string{

@@ -26,7 +26,7 @@ type Config struct {
 type Setting = database.Setting
 
 // PlaceNames are the options that say where the database is.
-var PlaceNames = append([]string{"disk", "endpoint", "wal_disk", database.KeepName}, database.FileSystemNames...)
+var PlaceNames = slices.Concat([]string{"disk", "endpoint", "wal_disk"}, database.EndpointNames, database.FileSystemNames)
 
 // SettingNames are the parameters of the server that a scenario may set. None of them runs a command or reads a file.
 var SettingNames = []string{

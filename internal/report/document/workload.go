@@ -37,6 +37,7 @@ type Workload struct {
 	// CPUCores is the mean over the time of the workload, all VMs together; null for loads of less than half a second.
 	CPUCores     result.Number       `json:"cpu_cores"`
 	CPUCoresMax  int                 `json:"cpu_cores_max,omitempty"` // CPUs available; 0: unknown
+	DatabaseCPUs *DatabaseCPUs       `json:"database_cpus,omitempty"` // of the database of the load, if they are known
 	StalledNanos int64               `json:"stalled_ns,omitempty"`
 	Error        string              `json:"error,omitempty"`
 	Start        int                 `json:"start"` // counts the starts of this workload from 1; 0 for a prefill
@@ -83,7 +84,7 @@ func workloads(run *Run, p *plan.Plan) []Workload {
 				w.CPUCores = result.Number(float64(l.CPUNanos) / float64(nanos))
 			}
 		}
-		w.CPUCoresMax = cores(l)
+		w.CPUCoresMax, w.DatabaseCPUs = cores(l), databaseCPUs(&run.Manifest, p, l)
 		for dir := range l.Directions {
 			t := &l.Directions[dir]
 			name := l.Engine().Operation(dir)
