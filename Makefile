@@ -20,7 +20,7 @@ RACE     := evaluate executor fleet control agent/... clock guest lab load/... f
 WAITING  := $(addprefix ./internal/,target/libvirt lab/... session agent/... load/sysbench image target/bmc fio/iohosts target/ssh playbook testreq/... lease \
 	target/... guest)
 
-.PHONY: help demo lab lab-down build test test-fast race deps check cross format dist readme-picture corpus bench-fio bench-io bench-stream bench-start bench-report bench-agents soak clean
+.PHONY: help demo lab lab-down build test test-fast race deps check cross format dist readme-picture corpus bench-fio bench-io bench-common bench-stream bench-start bench-report bench-agents soak clean
 
 help:
 	@echo "make demo          build, then a database, a noisy neighbor and a killed VM on this machine, in about a minute"
@@ -38,6 +38,7 @@ help:
 	@echo "make readme-picture   the picture of a report in README.md, from a real run"
 	@echo "make bench-fio     the native engine against fio on a loop device (needs root)"
 	@echo "make bench-io      bragg io against fio, or against another build with PEER=path: speed, CPU per operation, latency"
+	@echo "make bench-common  one job in fio, sysbench and on the native engine, in turns"
 	@echo "make bench-stream  bandwidth of memory against the same loops in C (needs gcc)"
 	@echo "make bench-start   from 'bragg run' to the first I/O"
 	@echo "make bench-report  seal and report 100 VMs over ten hours"
@@ -155,6 +156,9 @@ bench-fio:
 
 bench-io: build
 	$(GO) run ./internal/fio/iojob/benchio --rounds 5 --seconds 2 $(if $(PEER),--peer $(PEER))
+
+bench-common:
+	$(GO) run ./internal/load/sysbench/benchcommon
 
 bench-stream:
 	$(GO) run ./internal/load/stream/benchstream
