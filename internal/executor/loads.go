@@ -248,6 +248,7 @@ func (l *loads) settle(run *loadRun, m *member) {
 			Message: fmt.Sprintf("%s ended on %s, which this run powered off", run.spec.Workload, m.vm.Name)})
 		m.err = nil
 	} else if m.err != nil {
+		m.nameServer()
 		l.engine.emit(interval.Event{Kind: interval.EventDisturbance, Phase: l.engine.phaseName(), Workload: run.spec.Workload,
 			Instance: run.instance, Prefill: run.spec.Prefill, Group: run.group, Subject: m.vm.Name, Error: diag.Sentence(m.err),
 			Message: fmt.Sprintf("%s failed on %s", run.spec.Workload, m.vm.Name)})

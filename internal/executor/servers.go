@@ -92,6 +92,13 @@ func (l *loads) address(ctx context.Context, run *loadRun) {
 	}
 }
 
+// nameServer adds the server of a client that failed, which may be the cause, unless its own agent was lost.
+func (m *member) nameServer() {
+	if len(m.serving) == 1 && m.serving[0].err == nil && !errors.Is(m.err, load.ErrLost) {
+		m.err = fmt.Errorf("with its server on vm %q: %w", m.serving[0].vm.Name, m.err)
+	}
+}
+
 // dismiss ends the servers.
 func (run *loadRun) dismiss() {
 	var wait sync.WaitGroup
