@@ -116,7 +116,7 @@ func (in *instance) conclude(orders uint64) error {
 
 // tellProfile keeps the time profile of each user.
 func (in *instance) tellProfile(say func(format string, args ...any)) {
-	text, err := os.ReadFile(in.server.Room.Path(folder, ProfileFile))
+	text, err := os.ReadFile(in.server.base.Room.Path(folder, ProfileFile))
 	if err != nil {
 		say("note: no time profile: %v", errors.Unwrap(err))
 		return

@@ -28,6 +28,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/database"
 	"github.com/braggdev/bragg/internal/load/program"
 )
 
@@ -54,7 +55,12 @@ func (Generator) Prepare(ctx context.Context, w load.Workload) (load.Instance, e
 	if err != nil {
 		return nil, err
 	}
-	in := &instance{workload: w, config: c, said: program.NewTranscript(load.OutputBytesMax)}
+	said := program.NewTranscript(load.OutputBytesMax)
+	if w.Remote.Serves {
+		server, err := c.server.open(ctx, &w, Name+c.schema().room, said)
+		return database.Serve(ctx, w, c.kind.title, server, err)
+	}
+	in := &instance{workload: w, config: c, said: said}
 	if err := in.prepare(ctx); err != nil {
 		_ = in.Close()
 		return nil, fmt.Errorf("prepare workload %q: %w", w.Name, err)

@@ -123,7 +123,9 @@ func (c *config) readOrders(o *load.Options, w *load.Workload) {
 	c.server = c.kind.read(c.kind, o, w, orderNames)
 	c.readWarehouses(o, w)
 	t.Builders = o.Integer("build_users", min(buildersDefault, max(1, t.Warehouses)), max(1, t.Warehouses))
-	c.server.accept(max(t.Users+1, t.Builders) + 2) // the monitor, the counters
+	if vms := c.server.accept(max(t.Users+1, t.Builders) + 2); vms > 1 { // the monitor, the counters
+		o.Fault("", "%d VMs have clients of one server: HammerDB counts the orders of the whole database as those of each", vms)
+	}
 	c.fitRuntime(w.Runtime)
 }
 

@@ -38,7 +38,7 @@ func (p *outsidePlace) PlanData(w *load.Workload, into *load.Plan, d database.Da
 	return p.Plan(w, into, d, database.Log{})
 }
 
-func (*outsidePlace) accept(int) {}
+func (*outsidePlace) accept(int) int { return 1 }
 
 func (*outsidePlace) planned(bool) []program.Command { return nil }
 
@@ -50,7 +50,7 @@ type outside struct {
 
 func (p *outsidePlace) open(_ context.Context, w *load.Workload, room string, said *program.Transcript) (opened *server, err error) {
 	s := &outside{Server: database.NewServer(p.kind.name, said), kind: p.kind}
-	opened = &server{product: s, Server: &s.Server, access: s.access, series: func(context.Context) (series, error) { return silent{}, nil }}
+	opened = &server{product: s, base: &s.Server, access: s.access, series: func(context.Context) (series, error) { return silent{}, nil }}
 	if s.Endpoint, err = program.ReadEndpoint(p.Endpoint); err != nil {
 		return opened, err
 	}
@@ -84,6 +84,13 @@ func (s *outside) Create(context.Context) error { return nil }
 func (s *outside) Query(context.Context, string) (string, error) {
 	return "", errors.New("no client of " + s.kind.title)
 }
+
+// Listen is not there either: the server is elsewhere.
+func (s *outside) Listen(context.Context, database.Address) error {
+	return errors.New("no server of " + s.kind.title)
+}
+
+func (*outside) Taken(error) bool { return false }
 
 func (s *outside) Up(context.Context) error { return nil }
 

@@ -37,7 +37,7 @@ type querying struct {
 
 // driveQueries starts the users and records their queries until HammerDB has ended.
 func (in *instance) driveQueries(ctx context.Context, axis program.Axis, out *program.Recorder) error {
-	q := &querying{following: &following{instance: in, axis: axis, out: out}, own: interval.UnknownGauges(gaugesOfQueries), server: in.series.Begin()}
+	q := &querying{following: &following{instance: in, axis: axis, out: out}, own: interval.UnknownGauges(gaugesOfQueries), server: in.begin()}
 	q.hear = q.listen
 	out.Clients = in.config.users()
 	began := axis.Now()

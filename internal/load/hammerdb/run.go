@@ -160,8 +160,8 @@ func (in *instance) Close() error {
 	if in.server == nil {
 		return nil
 	}
-	if in.server.Room != nil {
-		_ = os.RemoveAll(in.server.Room.Path(folder))
+	if in.server.base.Room != nil {
+		_ = os.RemoveAll(in.server.base.Room.Path(folder))
 	}
 	return in.server.Close()
 }
@@ -199,6 +199,14 @@ func (in *instance) driver() func(context.Context, program.Axis, *program.Record
 		return in.driveTold
 	}
 	return in.drive
+}
+
+// begin returns the first values of the server's series: unknown if another VM asks it.
+func (in *instance) begin() interval.GaugeValues {
+	if values := in.series.Begin(); values != nil || in.config.endpoint != "" {
+		return values
+	}
+	return interval.UnknownGauges(len(in.config.kind.gauges))
 }
 
 // build makes a server or empties the endpoint, builds the schema and checks it.
@@ -266,7 +274,7 @@ func (in *instance) empty(ctx context.Context) error {
 // start starts hammerdbcli with the script of an action. It runs as the user of this process, because an installation may be in a home
 // folder, and SQLite, which HammerDB uses in its temporary folder, needs a path that its user can follow from the root.
 func (in *instance) start(action Action) (*call, error) {
-	room := in.server.Room
+	room := in.server.base.Room
 	if err := room.Clear(folder); err != nil {
 		return nil, err
 	}
@@ -310,7 +318,7 @@ func (in *instance) drive(ctx context.Context, axis program.Axis, out *program.R
 	readings := make(chan reading, 1)
 	defer abandon()
 	go in.counter.follow(following, out.Period(), readings)
-	f := &follower{instance: in, axis: axis, out: out, counts: counted, began: began, server: in.series.Begin()}
+	f := &follower{instance: in, axis: axis, out: out, counts: counted, began: began, server: in.begin()}
 	if _, err := io.WriteString(in.call.stdin, "start\n"); err != nil {
 		out.Finish(axis.Now())
 		return fmt.Errorf("start the users of HammerDB: %w", err)

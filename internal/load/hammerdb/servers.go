@@ -34,10 +34,10 @@ type serverKind struct {
 }
 
 var serverKinds = []serverKind{
-	{name: "postgresql", dialect: PostgreSQL, bytesBase: 20 * unit.MiB, bytesPerWarehouse: 98 * unit.MiB, bytesPerScale: scalePostgres, gauges: postgres.Gauges, read: readPostgres,
+	{name: "postgresql", title: "PostgreSQL", dialect: PostgreSQL, bytesBase: 20 * unit.MiB, bytesPerWarehouse: 98 * unit.MiB, bytesPerScale: scalePostgres, gauges: postgres.Gauges, read: readPostgres,
 		countQuery: "SELECT (SELECT sum(d_next_o_id) FROM district), (SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database())"},
-	{name: "mariadb", dialect: MariaDB, bytesBase: 50 * unit.MiB, bytesPerWarehouse: 128 * unit.MiB, bytesPerScale: scaleMariaDB, gauges: mariadb.Gauges, read: readMariaDB, countQuery: countMySQL},
-	{name: "mysql", dialect: MySQL, bytesBase: 50 * unit.MiB, bytesPerWarehouse: 128 * unit.MiB, bytesPerScale: scaleMariaDB, gauges: mariadb.Gauges, read: readMariaDB, countQuery: countMySQL},
+	{name: "mariadb", title: "MariaDB", dialect: MariaDB, bytesBase: 50 * unit.MiB, bytesPerWarehouse: 128 * unit.MiB, bytesPerScale: scaleMariaDB, gauges: mariadb.Gauges, read: readMariaDB, countQuery: countMySQL},
+	{name: "mysql", title: "MariaDB", dialect: MySQL, bytesBase: 50 * unit.MiB, bytesPerWarehouse: 128 * unit.MiB, bytesPerScale: scaleMariaDB, gauges: mariadb.Gauges, read: readMariaDB, countQuery: countMySQL},
 	{name: "sqlserver", title: "SQL Server", dialect: SQLServer, bytesPerWarehouse: 100 * unit.MiB, told: true, read: readOutside},
 	{name: "oracle", title: "Oracle", dialect: Oracle, bytesPerWarehouse: 100 * unit.MiB, told: true, read: readOutside, share: interval.GaugeNewOrderShareOracle},
 }
@@ -66,8 +66,8 @@ func (k *serverKind) warehousesFor(size int64) int {
 type place interface {
 	Needs() []load.Need
 	PlanData(w *load.Workload, p *load.Plan, d database.Data) error
-	// accept sets how many clients the server must accept.
-	accept(clients int)
+	// accept sets how many clients of a VM the server must accept, and returns on how many VMs clients are.
+	accept(clients int) (vms int)
 	// planned are the commands that start a server of its own.
 	planned(prefill bool) []program.Command
 	// open finds what it needs; its data is in rooms of that name.
@@ -77,7 +77,7 @@ type place interface {
 // server is an opened one.
 type server struct {
 	product
-	*database.Server
+	base    *database.Server
 	series  func(ctx context.Context) (series, error)
 	connect func(ctx context.Context, countQuery string) (connection, error)
 	access  func() Access
@@ -92,16 +92,22 @@ type server struct {
 // product is what differs between kinds of servers.
 type product interface {
 	running
+	explaining
 	Query(ctx context.Context, statement string) (string, error)
 	Complete(c program.Command) program.Command
 	Describe(e *interval.Engine)
 }
 
 type running interface {
+	database.Listener
 	Create(ctx context.Context) error
 	Up(ctx context.Context) error
 	Stop()
-	Close() error
+}
+
+// explaining is what database.Server has.
+type explaining interface {
+	Conceal(err error) error
 }
 
 // series is what a server says of itself while a load runs.
@@ -123,7 +129,10 @@ func readPostgres(_ *serverKind, o *load.Options, w *load.Workload, own []string
 	return &postgresPlace{postgres.ReadConfig(o, w, own)}
 }
 
-func (p *postgresPlace) accept(clients int) { p.Clients = clients }
+func (p *postgresPlace) accept(clients int) int {
+	p.Clients = clients
+	return p.ClientVMs()
+}
 
 func (p *postgresPlace) planned(prefill bool) (list []program.Command) {
 	if p.Endpoint != "" {
@@ -137,7 +146,7 @@ func (p *postgresPlace) planned(prefill bool) (list []program.Command) {
 
 func (p *postgresPlace) open(ctx context.Context, w *load.Workload, room string, said *program.Transcript) (*server, error) {
 	s, err := p.Open(ctx, w, postgres.Use{Name: room, Said: said})
-	return &server{product: s, Server: &s.Server,
+	return &server{product: s, base: &s.Server,
 		series: func(ctx context.Context) (series, error) { return s.OpenSeries(ctx) },
 		connect: func(ctx context.Context, query string) (connection, error) {
 			conn, err := s.Connect(ctx)
@@ -170,7 +179,10 @@ func readMariaDB(_ *serverKind, o *load.Options, w *load.Workload, own []string)
 	return &mariadbPlace{mariadb.ReadConfig(o, w, own)}
 }
 
-func (p *mariadbPlace) accept(clients int) { p.Clients = clients }
+func (p *mariadbPlace) accept(clients int) int {
+	p.Clients = clients
+	return p.ClientVMs()
+}
 
 func (p *mariadbPlace) planned(prefill bool) (list []program.Command) {
 	if p.Endpoint != "" {
@@ -184,7 +196,7 @@ func (p *mariadbPlace) planned(prefill bool) (list []program.Command) {
 
 func (p *mariadbPlace) open(ctx context.Context, w *load.Workload, room string, said *program.Transcript) (*server, error) {
 	s, err := p.Open(ctx, w, mariadb.Use{Name: room + "-mariadb", Said: said, Login: true})
-	opened := &server{product: s, Server: &s.Server,
+	opened := &server{product: s, base: &s.Server,
 		series: func(ctx context.Context) (series, error) { return s.OpenSeries(ctx) },
 		connect: func(ctx context.Context, query string) (connection, error) {
 			asker, _, err := s.Ask(ctx, query)

@@ -133,10 +133,13 @@ type Login struct {
 // Login returns how commands with the room connect, if Use asked for it: as a user of an own server who has a password, or as the user of
 // the endpoint.
 func (s *Server) Login() Login {
-	if s.config.Endpoint == "" {
+	if !s.config.Elsewhere() {
 		return Login{Host: socketPath(s.folder(s.config.Disk)), Port: "3306", Database: Role, User: loginRole, Password: loginRole}
 	}
 	e := s.Endpoint
+	if s.config.Connected() {
+		e = s.config.Peer(Role)
+	}
 	return Login{Host: e["host"], Port: cmp.Or(e["port"], "3306"), Database: e["dbname"], User: e["user"], Password: e["password"]}
 }
 

@@ -105,10 +105,10 @@ type Login struct {
 
 // Login returns how commands with the room connect.
 func (s *Server) Login() Login {
-	if s.config.Endpoint == "" { // which trusts everyone who can reach its socket
+	if !s.config.Elsewhere() { // which trusts everyone who can reach its socket
 		return Login{Host: s.Socket(), Port: "5432", SSLMode: "disable", Database: Role, User: Role, Password: Role, Admin: adminRole, AdminDatabase: adminRole}
 	}
-	e := s.Endpoint
+	e := s.settings()
 	l := Login{Host: e["host"], Port: cmp.Or(e["port"], "5432"), SSLMode: cmp.Or(e["sslmode"], "prefer"), User: cmp.Or(e["user"], adminRole), Password: e["password"]}
 	l.Database = cmp.Or(e["dbname"], l.User)
 	l.Admin, l.AdminDatabase = l.User, l.Database
