@@ -146,6 +146,7 @@ func (s *Server) hello() wire.Hello {
 	}
 	if s.options.Identity != nil {
 		h.MachineID, h.Addresses = s.options.Identity()
+		h.CPUs = cpusOf(os.DirFS("/"))
 	}
 	for name := range s.options.Generators {
 		h.Generators = append(h.Generators, name)

@@ -188,6 +188,10 @@ func (x *execution) runPlan(ctx context.Context) (executor.Outcome, error) {
 	scraped := newExporters(&x.Plan.Plan, queriesOf(x.Scenario), x.config.Nodes, x.record)
 	x.agents = pool.New(dialer, pool.Options{
 		Fence: x.lease.Fence, Zero: x.record.zero, Systems: x.Inventory.Systems, SilentFor: silentFor(&x.Plan.Plan),
+		Topology: func(group string) target.Topology {
+			g, _ := x.Plan.Group(group)
+			return g.Topology
+		},
 		Observer: &observer{x.record, scraped, x}, Outputs: x.keepOutputs,
 	})
 	defer x.agents.Close()

@@ -62,6 +62,8 @@ type Options struct {
 	// Systems: every VM has an operating system of its own. On hosts that run VMs as processes, machine-id and addresses are
 	// the host's.
 	Systems bool
+	// Topology returns how the CPUs of a group's VMs are to be divided, zero for any way. May be nil.
+	Topology func(group string) target.Topology
 	// SilentFor is how long a silent agent is waited for once a load on it is to stop.
 	SilentFor time.Duration
 	// Outputs receives what programs of a load wrote on its VM. May be nil.
@@ -225,6 +227,11 @@ func (p *Pool) greeted(l *link, vm target.VM, hello wire.Hello) error {
 	}
 	if err := p.identities.check(vm, hello); err != nil {
 		return err
+	}
+	if p.options.Topology != nil {
+		if err := checkTopology(vm, p.options.Topology(vm.Group), hello.CPUs); err != nil {
+			return err
+		}
 	}
 	l.boot = hello.Boot
 	metrics := func(ctx context.Context) ([]byte, error) {

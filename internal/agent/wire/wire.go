@@ -84,6 +84,15 @@ type Hello struct {
 	// MachineID and Addresses come from an agent with a machine of its own. Clones that kept what their template had share them.
 	MachineID string   `json:"machine_id,omitempty"`
 	Addresses []string `json:"addresses,omitempty"` // without prefix, in order
+	// CPUs are those of an agent with a machine of its own, nil if its system does not describe them.
+	CPUs *CPUs `json:"cpus,omitempty"`
+}
+
+// CPUs is how the CPUs of a machine are divided, as its system sees it.
+type CPUs struct {
+	Sockets int `json:"sockets"`
+	Cores   int `json:"cores"`   // per socket
+	Threads int `json:"threads"` // per core
 }
 
 // Health is the state of an agent.

@@ -20,6 +20,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/braggdev/bragg/internal/agent/client"
+	"github.com/braggdev/bragg/internal/agent/wire"
 	"github.com/braggdev/bragg/internal/image"
 	"github.com/braggdev/bragg/internal/lab"
 	"github.com/braggdev/bragg/internal/lab/labtest"
@@ -90,7 +91,14 @@ func (r *rig) withGuests(t *testing.T) *trust.Authority {
 func greet(ctx context.Context, conn net.Conn) (string, error) {
 	c := client.New(conn, client.Options{})
 	hello, err := c.Hello(ctx)
-	return hello.Boot, err
+	if err != nil {
+		return "", err
+	}
+	// The contract gives its second VM one socket with two cores. Without a topology libvirt makes two sockets of two CPUs.
+	if want := (wire.CPUs{Sockets: 1, Cores: 2, Threads: 1}); strings.HasSuffix(hello.VM, "-0002") && (hello.CPUs == nil || *hello.CPUs != want) {
+		return "", fmt.Errorf("the guest of VM %s sees its CPUs as %+v, want %+v", hello.VM, hello.CPUs, want)
+	}
+	return hello.Boot, nil
 }
 
 // rig is a lab with a target on it.
