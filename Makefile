@@ -17,7 +17,7 @@ PACKAGES := fio chromium fonts-dejavu-core xfsprogs e2fsprogs util-linux tmux op
 RACE     := evaluate executor fleet control agent/... clock guest lab load/... fio/iojob/... fio/fioreport fio/iohosts metric playbook result session sshlink/... target/... report/live
 
 # Packages whose tests mostly wait, for guests that boot, and for hosts and servers that answer; the longest first.
-WAITING  := $(addprefix ./internal/,target/libvirt lab/... session agent/... load/sysbench image target/bmc fio/iohosts target/ssh playbook testreq/... lease \
+WAITING  := $(addprefix ./internal/,target/libvirt lab/... session agent/... load/sysbench load/hammerdb image target/bmc fio/iohosts target/ssh playbook testreq/... lease \
 	target/... guest)
 
 .PHONY: help demo lab lab-down build test test-fast race deps check cross format dist readme-picture corpus bench-fio bench-io bench-common bench-stream bench-start bench-report bench-agents soak clean
