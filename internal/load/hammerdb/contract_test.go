@@ -71,7 +71,7 @@ func prefilledBy(t testing.TB, home, server string, options map[string]string) l
 	if testing.Short() {
 		t.Skip("starts a server")
 	}
-	program := map[string]string{"postgresql": "/usr/lib/postgresql/*/bin/postgres", "mysql": "/usr/sbin/mariadbd"}[server]
+	program := map[string]string{"postgresql": "/usr/lib/postgresql/*/bin/postgres", "mariadb": "/usr/sbin/mariadbd", "mysql": "/usr/sbin/mariadbd"}[server]
 	if found, _ := filepath.Glob(program); len(found) == 0 {
 		testreq.Skip(t, "no "+program+" (make deps)")
 	}

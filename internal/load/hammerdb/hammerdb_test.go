@@ -11,7 +11,7 @@ import (
 	"github.com/braggdev/bragg/internal/load/loadtest"
 )
 
-// Results of runs with Debian's Tcl; the transaction counter ran only with MySQL.
+// Results of runs with the Tcl of Debian; the transaction counter ran only with MySQL.
 var results = map[string]struct {
 	result hammerdb.Result
 	users  int
@@ -20,6 +20,7 @@ var results = map[string]struct {
 	"4.12-postgresql.txt": {hammerdb.Result{NOPM: 6376, TPM: 14701, Database: "PostgreSQL"}, 2, nil},
 	"4.11-run.txt":        {hammerdb.Result{NOPM: 16689, TPM: 38074, Database: "PostgreSQL"}, 2, nil},
 	"4.12-run.txt":        {hammerdb.Result{NOPM: 18669, TPM: 43018, Database: "PostgreSQL"}, 2, nil},
+	"5.0-run.txt":         {hammerdb.Result{NOPM: 58855, TPM: 134517, Database: "PostgreSQL"}, 2, nil},
 	"4.12-mysql.txt":      {hammerdb.Result{NOPM: 4673, TPM: 11132, Database: "MySQL"}, 3, []uint64{0, 9780, 9948, 21048, 11934, 9090, 5136}},
 }
 
@@ -60,7 +61,7 @@ var calls = map[string]string{
 // Output that was cut anywhere is a failure, or has all that the whole output has.
 func TestCalls(t *testing.T) {
 	for name, want := range calls {
-		for _, version := range []string{"4.11", "4.12"} {
+		for _, version := range []string{"4.11", "4.12", "5.0"} {
 			file := version + "-" + name
 			if name == "all-failed.txt" {
 				file = "4.11-" + name

@@ -1,6 +1,7 @@
 package hammerdb_test
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -75,9 +76,14 @@ func TestGenerator(t *testing.T) {
 		t.Log("part of the soak: set HAMMERDB_HOME to an installation of HammerDB")
 		return
 	}
-	for _, server := range []string{"postgresql", "mysql"} { // mariadb needs a library that only HammerDB's own Tcl has
+	for _, server := range soakServers() {
 		t.Run(server, func(t *testing.T) { testGenerator(t, prefilled(t, home, server)) })
 	}
+}
+
+// soakServers are those of HAMMERDB_SERVERS, or all: a HammerDB on a distribution's Tcl has no library for mariadb.
+func soakServers() []string {
+	return strings.Fields(cmp.Or(os.Getenv("HAMMERDB_SERVERS"), "postgresql mariadb mysql"))
 }
 
 func testGenerator(t *testing.T, w load.Workload) {
@@ -118,6 +124,63 @@ func testGenerator(t *testing.T, w load.Workload) {
 	t.Logf("%d new orders in %d intervals, at most %d in one", sum, len(log.Intervals()), most)
 	if fmt.Sprint(sum) != m[2] {
 		t.Errorf("intervals have %d new orders, want %s", sum, m[2])
+	}
+}
+
+// TestSoakQueries builds and runs TPROC-H with the real program: two users, each one set of queries.
+func TestSoakQueries(t *testing.T) {
+	home := os.Getenv("HAMMERDB_HOME")
+	if home == "" {
+		t.Log("part of the soak: set HAMMERDB_HOME to an installation of HammerDB")
+		return
+	}
+	for _, server := range soakServers() {
+		t.Run(server, func(t *testing.T) {
+			options := queryOptions(server, map[string]string{"users": "2"})
+			if server == "postgresql" {
+				options["shared_buffers"] = "512MiB"
+			} else {
+				options["innodb_buffer_pool_size"] = "3GiB" // with less, one query takes minutes
+			}
+			soakQueries(t, prefilledBy(t, home, server, options))
+		})
+	}
+}
+
+func soakQueries(t *testing.T, w load.Workload) {
+	in, err := hammerdb.Generator{}.Prepare(t.Context(), w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log loadtest.Log
+	began := time.Now()
+	err = in.Run(t.Context(), &log)
+	took := time.Since(began)
+	outputs := in.(load.Teller).Outputs()
+	keep(t, w.Options["server"]+"-queries", outputs)
+	t.Logf("%.5000s", outputs[0].Text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The two users wait for each other's queries in nothing but the database: each has its whole set within the load.
+	d := loadtest.Add(log.Intervals()).Directions[0]
+	seconds := d.Service.Sum() / 1e9
+	t.Logf("%d queries of %.3f s in %v", d.Operations, seconds, took)
+	if d.Operations != 44 || seconds > 2*took.Seconds() {
+		t.Errorf("%d queries of %.3f s in a load of %v, want 44", d.Operations, seconds, took)
+	}
+}
+
+// keep writes what programs printed for the corpus of the parsers.
+func keep(t *testing.T, name string, outputs []load.Output) {
+	folder := os.Getenv("BRAGG_KEEP_HAMMERDB")
+	if folder == "" {
+		return
+	}
+	for i, o := range outputs {
+		if err := os.WriteFile(filepath.Join(folder, fmt.Sprintf("%s-%d.txt", name, i)), []byte(o.Text), 0o600); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
@@ -167,6 +230,7 @@ func (b *bench) call(action hammerdb.Action) hammerdb.Output {
 	}
 	at := b.server.Room.Path(folder)
 	command := b.server.Room.Confine(hammerdb.Command(b.home, at+"/script.tcl", at, hammerdb.PostgreSQL, &b.access))
+	command.Account = nil                        // as in the generator, for SQLite
 	command.Stdin = strings.NewReader("start\n") // for the users of a run
 	text, err := command.Run(b.t.Context())
 	b.spoken += text

@@ -42,20 +42,49 @@ var sizeNames = map[string]string{
 	"min_wal_size": "MB", "shared_buffers": "8kB", "wal_buffers": "8kB", "work_mem": "kB",
 }
 
-var numberPattern = regexp.MustCompile(`^[0-9.]*[1-9][0-9.]*$`)
+var (
+	numberPattern = regexp.MustCompile(`^[0-9.]*[1-9][0-9.]*$`)
+	plainPattern  = regexp.MustCompile(`^(0|-1)$`) // off, and automatic
+	// sizePattern has the units that PostgreSQL knows. Like Bragg, it counts them in powers of 1024.
+	sizePattern = regexp.MustCompile(`^\d+(B|kB|MB|GB|TB)$`)
+)
 
 // checkSetting returns what is wrong with a value.
 func checkSetting(name, value string) string {
-	if sizeNames[name] != "" && numberPattern.MatchString(value) {
+	if sizeNames[name] == "" || plainPattern.MatchString(value) {
+		return ""
+	}
+	if numberPattern.MatchString(value) {
 		return fmt.Sprintf("%q has no unit, and PostgreSQL would count in units of %s: write a size such as 2GB", value, sizeNames[name])
 	}
+	if _, err := unit.ParseBytes(value); err != nil {
+		return fmt.Sprintf("%q is not a size such as 2GB", value)
+	}
 	return ""
+}
+
+// inUnits writes sizes in units of PostgreSQL: GiB is GB there.
+func inUnits(s Setting) Setting {
+	n, err := unit.ParseBytes(s.Value)
+	switch {
+	case sizeNames[s.Name] == "" || err != nil || plainPattern.MatchString(s.Value) || sizePattern.MatchString(s.Value):
+	case n%unit.MiB == 0:
+		s.Value = fmt.Sprintf("%dMB", n/unit.MiB)
+	case n%unit.KiB == 0:
+		s.Value = fmt.Sprintf("%dkB", n/unit.KiB)
+	default:
+		s.Value = fmt.Sprintf("%dB", n)
+	}
+	return s
 }
 
 // ReadConfig reads the place of the database, and takes all options but the generator's own for parameters of the server.
 func ReadConfig(o *load.Options, w *load.Workload, own []string) Config {
 	c := Config{Place: database.ReadPlace(o, w, "wal_disk")}
 	c.Settings = database.Settings{Names: SettingNames, Check: checkSetting}.Read(o, c.Place, slices.Concat(own, PlaceNames))
+	for i, s := range c.Settings {
+		c.Settings[i] = inUnits(s)
+	}
 	c.shrink(w.Scale.Factor)
 	return c
 }
