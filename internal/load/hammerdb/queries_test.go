@@ -101,17 +101,37 @@ func TestSetsThatDiffer(t *testing.T) {
 	}
 }
 
-// TestCutSets cuts the output at every byte: a set is there only with its whole line, and no query has another time.
-func TestCutSets(t *testing.T) {
-	text := recorded(t, "4.12-queries.txt")
-	whole, queries := readSets(text)
-	for i := range len(text) {
-		sets, some := readSets(text[:i])
-		if !slices.Equal(some, queries[:len(some)]) {
-			t.Fatalf("cut at %d: %+v", i, some)
+// setFiles are outputs of runs, with their users and the geometric mean that each of them has.
+var setFiles = map[string][]hammerdb.QuerySet{
+	"4.12-queries.txt":        {{User: 1, Wall: 16 * time.Second, Mean: 0.48547}},
+	"5.0-queries.txt":         {{User: 2, Wall: 56 * time.Second, Mean: 1.61010}, {User: 1, Wall: 57 * time.Second, Mean: 1.65955}},
+	"5.0-queries-mariadb.txt": {{User: 1, Wall: 79 * time.Second, Mean: 1.32231}, {User: 2, Wall: 83 * time.Second, Mean: 1.31911}},
+}
+
+// TestRecordedSets reads what versions of HammerDB printed, whole and cut at every byte: a set is there only with its whole line, and no
+// query has another time.
+func TestRecordedSets(t *testing.T) {
+	for name, want := range setFiles {
+		text := recorded(t, name)
+		whole, queries := readSets(text)
+		if len(whole.Done) != len(want) || len(queries) != 22*len(want) {
+			t.Fatalf("%s: %d queries in %d sets", name, len(queries), len(whole.Done))
 		}
-		if len(sets.Done) > 0 && (len(some) != 22 || sets.Done[0].Wall != whole.Done[0].Wall) {
-			t.Fatalf("cut at %d: %+v", i, sets.Done)
+		for i, set := range whole.Done {
+			if err := set.Check(); err != nil || set.User != want[i].User || set.Wall != want[i].Wall || set.Mean != want[i].Mean || set.Returned != 22 {
+				t.Errorf("%s: %+v, %v, want %+v", name, set, err, want[i])
+			}
+		}
+		for i := range len(text) {
+			sets, some := readSets(text[:i])
+			if !slices.Equal(some, queries[:len(some)]) {
+				t.Fatalf("%s cut at %d: %+v", name, i, some)
+			}
+			for n, set := range sets.Done {
+				if len(set.Queries) != 22 || set.Wall != whole.Done[n].Wall {
+					t.Fatalf("%s cut at %d: %+v", name, i, sets.Done)
+				}
+			}
 		}
 	}
 }
@@ -119,6 +139,7 @@ func TestCutSets(t *testing.T) {
 func FuzzSets(f *testing.F) {
 	f.Add(recorded(f, "4.12-queries.txt"))
 	f.Add(recorded(f, "4.12-queries-failed.txt"))
+	f.Add(recorded(f, "5.0-queries.txt"))
 	f.Add("Vuser 1:query 99 completed in 999999999.999999999 seconds\nVuser 1:Completed 0 query set(s) in 0 seconds\n")
 	f.Fuzz(func(_ *testing.T, text string) {
 		sets, _ := readSets(text)
