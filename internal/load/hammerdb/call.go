@@ -32,6 +32,7 @@ type call struct {
 	isLost chan struct{} // closed when a user has failed
 	up     bool
 	lost   bool
+	tested time.Time // when the test proper was over
 }
 
 // heard is a line and when it came.
@@ -98,6 +99,19 @@ func (c *call) line(line string) {
 		c.up = true
 		close(c.isUp)
 	}
+	if c.tested.IsZero() && strings.HasSuffix(line, testedLine) {
+		c.tested = time.Now()
+	}
+}
+
+// testedLine is printed by the monitor once the last minute is over, before it stops the users.
+const testedLine = ":Test complete, Taking end Transaction Count."
+
+// testEnd is when the test proper was over, zero before. What follows is the work on its result, for seconds with many calls.
+func (c *call) testEnd() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.tested
 }
 
 func (c *call) head() string {

@@ -114,6 +114,10 @@ func TestShareOfResult(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkShare(t, p, log.Intervals(), 0.4, 0.4)
+	all := log.Intervals()
+	if sum := loadtest.Add(all).Directions[0].Operations; sum != 40 || all[len(all)-1].Directions[0].Operations == 0 {
+		t.Errorf("%d new orders, and the last of %d intervals has %d: the load ends with its test", sum, len(all), all[len(all)-1].Directions[0].Operations)
+	}
 	w.Runtime = 59 * time.Second
 	if p, err = (hammerdb.Generator{}).Plan(w); err != nil || p.Engine.GaugeMeant(interval.GaugeNewOrderShare) >= 0 {
 		t.Errorf("a load that is stopped declares the share: %+v, %v", p.Engine, err)

@@ -91,20 +91,29 @@ type counts struct {
 	// own are the gauges of HammerDB, as ownGauges has them: transactions per minute, and the share of new orders in those of its result.
 	// They are NaN before they are known.
 	own interval.GaugeValues
+	// until is when the test was over, 0 before: later readings are of that time.
+	until int64
 }
 
 // add counts what was completed since the reading before. Orders between two readings are spread evenly over the intervals between them.
 func (c *counts) add(r reading) {
-	before := c.last
+	before, taken := c.last, r.at
+	if c.until > 0 {
+		r.at = max(min(r.at, c.until), before.at)
+	}
 	c.last = r
-	if r.orders < before.orders || r.at <= before.at {
+	if r.orders < before.orders || taken <= before.at {
 		return
 	}
 	n := r.orders - before.orders
 	if n > 0 && c.first == 0 {
 		c.first = before.at
 	}
-	if r.transactions >= before.transactions {
+	if r.at == before.at {
+		c.out.Count(0, r.at-1, n, 0)
+		return
+	}
+	if r.transactions >= before.transactions && (c.until == 0 || r.at-before.at > int64(c.out.Period())/2) {
 		c.own[gaugeRate] = float64(r.transactions-before.transactions) / time.Duration(r.at-before.at).Minutes()
 	}
 	period := int64(c.out.Period())

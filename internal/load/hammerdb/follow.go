@@ -36,8 +36,11 @@ func (f *follower) over() bool {
 	return f.axis.Now() >= start+int64(runtime)
 }
 
-// end is where the last interval ends: a load of a set time lasts exactly that long.
+// end is where the last interval ends: a load of a set time lasts exactly that long, and one that ends by itself until its test was over.
 func (f *follower) end() int64 {
+	if f.counts.until > 0 && !f.stopped {
+		return f.counts.until
+	}
 	if runtime := f.workload.Runtime; f.stopped && f.counts.first > 0 && runtime > 0 && f.axis.Now() >= f.counts.first+int64(runtime) {
 		return f.counts.first + int64(runtime)
 	}
@@ -67,11 +70,11 @@ func (f *follower) follow(ctx context.Context, readings <-chan reading) (err err
 				stop.Begin()
 				break
 			}
-			f.counts.add(r)
+			f.count(r)
 			f.look()
 		case <-tick.C:
 			now := f.axis.Now()
-			f.out.Release(min(now, max(f.counts.last.at, now-int64(holdMax))))
+			f.out.Release(min(f.known(now), max(f.counts.last.at, now-int64(holdMax))))
 			if f.over() && !f.stopped && err == nil {
 				if f.stopped = true; !f.config.cut {
 					err = errTooLong
@@ -83,6 +86,22 @@ func (f *follower) follow(ctx context.Context, readings <-chan reading) (err err
 			stop.Begin()
 		}
 	}
+}
+
+// known is up to when intervals can be delivered: none of them begins after the test.
+func (f *follower) known(now int64) int64 {
+	if f.counts.until > 0 {
+		return min(now, f.counts.until-1)
+	}
+	return now
+}
+
+// count takes a reading. After the test, users complete what they have begun.
+func (f *follower) count(r reading) {
+	if at := f.call.testEnd(); !at.IsZero() && f.counts.until == 0 {
+		f.counts.until = max(f.axis.Of(at), f.counts.last.at)
+	}
+	f.counts.add(r)
 }
 
 // look notes the series of the present.

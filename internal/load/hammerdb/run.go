@@ -332,7 +332,7 @@ func (in *instance) drive(ctx context.Context, axis program.Axis, out *program.R
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), queryMax)
 		defer cancel()
 		if r := in.counter.read(last); r.err == nil {
-			counted.add(r)
+			f.count(r)
 		}
 	}
 	if r, _ := in.call.result(); r != nil && r.TPM > 0 && !in.config.cut { // for the audit, which judges the share
