@@ -116,7 +116,7 @@ func Run(ctx context.Context, in Input) (result.Summary, error) {
 	if s.Results = results(ctx, ev, &s); ctx.Err() != nil {
 		return result.Summary{}, fmt.Errorf("evaluate run: %w", ctx.Err())
 	}
-	s.Results = append(s.Results, ev.gauges.results(&ev.manifest, ev.phase, ev.windows)...)
+	s.Results = append(s.Results, ev.gauges.results(&ev.manifest, s.Loads, ev.phase, ev.windows)...)
 	s.Results = append(s.Results, ev.vmResults()...)
 	s.Findings = audit.Check(rule.Input{
 		Manifest: ev.manifest, Summary: s, Events: ev.events, Plan: ev.plan, Digest: ev.digest,

@@ -2,9 +2,7 @@ package evaluate
 
 import (
 	"fmt"
-	"maps"
 	"math"
-	"slices"
 
 	"github.com/braggdev/bragg/internal/analysis"
 	"github.com/braggdev/bragg/internal/interval"
@@ -46,10 +44,16 @@ func (g gaugeRecord) add(iv *interval.Interval, phase result.Window) {
 	}
 }
 
-// results returns a result for each gauge that the engine of a load names.
-func (g gaugeRecord) results(m *result.Manifest, phase result.Window, windows []result.Window) []result.Evaluated {
+// results returns a result for each gauge that the engine of a load names, in the order in which the loads began.
+func (g gaugeRecord) results(m *result.Manifest, loads []result.LoadSummary, phase result.Window, windows []result.Window) []result.Evaluated {
 	var all []result.Evaluated
-	for _, workload := range slices.Sorted(maps.Keys(m.Engines)) {
+	seen := map[string]bool{}
+	for j := range loads {
+		workload := loads[j].Workload
+		if seen[workload] {
+			continue
+		}
+		seen[workload] = true
 		for i, gauge := range m.Engines[workload].Gauges {
 			cells := g[gaugeKey{workload, i}]
 			if len(cells) == 0 {
@@ -68,12 +72,17 @@ func (g gaugeRecord) results(m *result.Manifest, phase result.Window, windows []
 				if cell.count > 0 {
 					value = cell.sum / float64(cell.count)
 				}
-				middle := phase.FromNanos + int64(c)*int64(analysis.CellLength) + int64(analysis.CellLength)/2
-				points = append(points, result.Point{Seconds: float64(middle) / 1e9, Value: value})
+				points = append(points, result.Point{Seconds: float64(middleOf(c, phase)) / 1e9, Value: value})
 			}
 			e.addSeries(result.Series{Name: workload, Points: points}, 1)
 			all = append(all, e.Evaluated)
 		}
 	}
 	return all
+}
+
+// middleOf is the middle of a cell, the last of which ends with the phase: what a load knows at its end only belongs to it.
+func middleOf(cell int, phase result.Window) int64 {
+	from := phase.FromNanos + int64(cell)*int64(analysis.CellLength)
+	return (from + min(from+int64(analysis.CellLength), phase.ToNanos)) / 2
 }

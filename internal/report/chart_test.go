@@ -172,7 +172,7 @@ func TestPagePrintsNumbersAsTheReportDoes(t *testing.T) {
 	b.load(t, htmlOf(t, exampleRun()), 800, 600)
 	values := []float64{0, 1, 9, 9.994, 9.996, 12.34, 99.94, 99.96, 123.4, 999.4, 999.6, 1000, 1234, 56789, 999499, 999501, 1e6, 1.5e9, 2.5e12, 3e15,
 		0.5, 0.0995, 0.0123, 0.00995, 0.00123, 1e-5, -1234, -0.5}
-	for _, unit := range []string{"", "IOPS", "B/s", "kB/s", "MHz", "ns", "errors", "ms", "%"} {
+	for _, unit := range []string{"", "IOPS", "B/s", "kB/s", "MHz", "MB", "B", "ns", "errors", "ms", "%"} {
 		for _, v := range values {
 			want := draw.Quantity(v, unit)
 			if got := eval[string](t, b, fmt.Sprintf("bragg.quantity(%s, %q)", strconv.FormatFloat(v, 'g', -1, 64), unit)); got != want {

@@ -98,9 +98,9 @@ func TestQuantity(t *testing.T) {
 		want  string
 	}{
 		{75_712, "IOPS", "75.7k IOPS"}, {950, "IOPS", "950 IOPS"}, {999_600, "IOPS", "1.00M IOPS"}, {0, "IOPS", "0 IOPS"},
-		{212e6, "B/s", "212 MB/s"}, {1.5, "kB/s", "1.50 kB/s"}, {2400, "MHz", "2.40 GHz"},
+		{212e6, "B/s", "212 MB/s"}, {1.5, "kB/s", "1.50 kB/s"}, {2400, "MHz", "2.40 GHz"}, {24400, "MB", "22.7 GiB"},
 		{1.53e6, "ns", "1.53 ms"}, {87_000, "ns", "87.0 µs"}, {0, "ns", "0 s"}, {12, "ns", "12.0 ns"}, {65e9, "ns", "65.0 s"},
-		{1536, "B", "1.5 KiB"}, {0.00123, "", "0.00123"}, {-3, "errors", "−3 errors"}, {17.5, "%", "17.5 %"},
+		{1536, "B", "1.50 KiB"}, {0.00123, "", "0.00123"}, {-3, "errors", "−3 errors"}, {17.5, "%", "17.5 %"},
 	} {
 		if got := draw.Quantity(c.value, c.unit); got != c.want {
 			t.Errorf("%v %s is printed as %q, want %q", c.value, c.unit, got, c.want)

@@ -22,7 +22,7 @@ const (
 // FormatBytes prints n with a binary prefix and at most three significant digits: "1.5 GiB", "512 B".
 func FormatBytes(n int64) string {
 	if n < 0 {
-		return "−" + FormatBytes(-n)
+		return "−" + FormatBytes(-max(n, -math.MaxInt64))
 	}
 	if n < KiB {
 		return fmt.Sprintf("%d B", n)

@@ -14,7 +14,7 @@ func TestFormats(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
 		{FormatBytes(0), "0 B"}, {FormatBytes(512), "512 B"}, {FormatBytes(1536), "1.5 KiB"}, {FormatBytes(2 * GiB), "2 GiB"},
 		{FormatBytes(1023 * KiB), "1023 KiB"}, {FormatBytes(1024*KiB - 1), "1 MiB"}, {FormatBytes(-MiB), "−1 MiB"},
-		{FormatBytes(math.MaxInt64), "8 EiB"},
+		{FormatBytes(math.MaxInt64), "8 EiB"}, {FormatBytes(math.MinInt64), "−8 EiB"},
 		{FormatRate(212e6), "212 MB/s"}, {FormatRate(999.7), "1 kB/s"}, {FormatRate(math.NaN()), "–"},
 		{FormatCount(75712), "75.7k"}, {FormatCount(950), "950"}, {FormatCount(0.25), "0.25"},
 		{FormatLatency(87_000), "87 µs"}, {FormatLatency(1.53e6), "1.53 ms"}, {FormatLatency(2.1e9), "2.1 s"}, {FormatLatency(640), "640 ns"},

@@ -131,7 +131,7 @@ func WindowLabel(name string) string {
 }
 
 func WorkloadTable(d *Document) draw.Table {
-	t := draw.Table{Heads: []string{"workload", "group", "VMs", "time", "to complete", "ops", "bytes", "IOPS", "bandwidth",
+	t := draw.Table{Heads: []string{"workload", "group", "VMs", "time", "to complete", "ops", "bytes", "rate", "bandwidth",
 		"errors", "not issued", "CPU cores"}, Left: 2}
 	for i := range d.Workloads {
 		w := &d.Workloads[i]
@@ -139,9 +139,13 @@ func WorkloadTable(d *Document) draw.Table {
 		if w.CompletionNanos > 0 {
 			complete = draw.Duration(w.CompletionNanos)
 		}
+		bytes, bandwidth, e := "–", "–", w.engine()
+		if w.Bytes > 0 || e.DoesIO() {
+			bytes, bandwidth = unit.FormatBytes(int64(w.Bytes)), draw.Quantity(float64(w.BytesRate), "B/s")
+		}
 		t.Add(w.Title(), w.Group, fmt.Sprint(w.VMs), draw.Duration(w.ToNanos-w.FromNanos), complete,
-			unit.FormatWhole(w.Operations), unit.FormatBytes(int64(w.Bytes)), draw.Quantity(float64(w.OperationsRate), ""),
-			draw.Quantity(float64(w.BytesRate), "B/s"), unit.FormatWhole(w.ErrorCount), notIssued(w), w.CoresText())
+			unit.FormatWhole(w.Operations), bytes, draw.Quantity(float64(w.OperationsRate), e.RateUnit()),
+			bandwidth, unit.FormatWhole(w.ErrorCount), notIssued(w), w.CoresText())
 	}
 	return t
 }

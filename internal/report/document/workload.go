@@ -45,6 +45,14 @@ type Workload struct {
 	Gauges       []result.GaugeStats `json:"gauges"`
 }
 
+// engine is the first of its engines: all of a workload count the same kind of operations.
+func (w *Workload) engine() interval.Engine {
+	if len(w.Engines) == 0 {
+		return interval.Engine{}
+	}
+	return w.Engines[0]
+}
+
 // Latency is the distribution of one direction in nanoseconds.
 type Latency struct {
 	Direction string `json:"direction"` // operation: "read", "write", "trim", or as the engine names it

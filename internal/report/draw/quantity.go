@@ -31,7 +31,7 @@ func Amount(value float64, name string) string {
 	case base == "s":
 		return scale(value, timePrefixes, base)
 	case base == "B":
-		return unit.FormatBytes(int64(value))
+		return scale(value, binaryPrefixes, base)
 	case OwnsPrefix(base):
 		return scale(value, decimalPrefixes, base)
 	}
@@ -45,6 +45,8 @@ func BaseUnit(name string) (string, float64) {
 		return "B/s", 1e3
 	case "MB/s":
 		return "B/s", 1e6
+	case "MB":
+		return "B", 1e6
 	case "MHz":
 		return "Hz", 1e6
 	case "ns":
@@ -70,6 +72,7 @@ type prefix struct {
 
 var (
 	decimalPrefixes = []prefix{{1, ""}, {1e3, "k"}, {1e6, "M"}, {1e9, "G"}, {1e12, "T"}, {1e15, "P"}}
+	binaryPrefixes  = []prefix{{1, ""}, {1 << 10, "Ki"}, {1 << 20, "Mi"}, {1 << 30, "Gi"}, {1 << 40, "Ti"}, {1 << 50, "Pi"}}
 	timePrefixes    = []prefix{{1e-9, "n"}, {1e-6, "µ"}, {1e-3, "m"}, {1, ""}}
 )
 

@@ -139,7 +139,7 @@ func (s *state) tableOf(loads []*liveLoad, columns int, st draw.Style) []string 
 	var t draw.Table
 	for _, spark := range []int{liveSpark, liveSpark / 2, liveSpark / 4} {
 		spark = min(spark, columns-14) // a stacked row has its heading before it
-		t = draw.Table{Heads: []string{"workload", "VMs", "IOPS", "bandwidth", "p50", "p99", "errors", "last minute"}, Left: 1}
+		t = draw.Table{Heads: []string{"workload", "VMs", "rate", "bandwidth", "p50", "p99", "errors", "last minute"}, Left: 1}
 		for _, l := range loads {
 			history := l.history(spark)
 			t.Add(append(s.cells(l), draw.Fill(draw.SparkOf(history, draw.Largest(history)), spark))...)
@@ -154,9 +154,13 @@ func (s *state) tableOf(loads []*liveLoad, columns int, st draw.Style) []string 
 func (s *state) cells(l *liveLoad) []string {
 	operations, bytes, latency := l.recent(s)
 	if s.heardNothingOf(l) {
-		return []string{l.name(), s.vmsOf(l), "–", "–", "–", "–", unit.FormatWhole(l.errors)}
+		return []string{l.name(), s.vmsOf(l), "– " + l.unit, "–", "–", "–", unit.FormatWhole(l.errors)}
 	}
-	return []string{l.name(), s.vmsOf(l), draw.Quantity(math.Round(operations), ""), draw.Quantity(bytes, "B/s"),
+	bandwidth := "–"
+	if l.movesBytes() {
+		bandwidth = draw.Quantity(bytes, "B/s")
+	}
+	return []string{l.name(), s.vmsOf(l), draw.Quantity(math.Round(operations), l.unit), bandwidth,
 		draw.Quantity(latency.Quantile(0.5), "ns"), draw.Quantity(latency.Quantile(0.99), "ns"), unit.FormatWhole(l.errors)}
 }
 
@@ -169,7 +173,11 @@ func (s *state) progress() []string {
 	head += s.leftText()
 	for _, l := range s.loads {
 		c := s.cells(l)
-		head += fmt.Sprintf("; %s: %s IOPS, %s, p50 %s, p99 %s, %s errors", c[0], c[2], c[3], c[4], c[5], c[6])
+		rates := c[2]
+		if l.movesBytes() {
+			rates += ", " + c[3]
+		}
+		head += fmt.Sprintf("; %s: %s, p50 %s, p99 %s, %s errors", c[0], rates, c[4], c[5], c[6])
 	}
 	return append([]string{head}, s.staleLines(math.MaxInt32)...)
 }

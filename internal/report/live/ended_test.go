@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/report/live"
 )
 
@@ -91,4 +93,28 @@ func TestLiveShowsNothingOld(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Rates of transactions are not IOPS, and they move no bytes of their own.
+func TestLiveRatesHaveTheUnitOfTheirLoad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &screen{columns: 200}
+		l := live.New(live.Options{Out: s, Size: s.size})
+		l.Plan(&plan.Plan{Workloads: []plan.Workload{{Name: "OLTP", Load: &load.Plan{Engine: interval.Engine{Operations: []string{"transaction"}}}}}})
+		l.Event(interval.Event{Kind: interval.EventPhaseStarted, Phase: "run"})
+		for second := range int64(9) {
+			iv := liveInterval("OLTP", second, 1000)
+			iv.Directions[interval.Read].Bytes = 0
+			l.Interval(iv)
+		}
+		time.Sleep(11 * time.Second)
+		synctest.Wait()
+		l.Event(interval.Event{AtNanos: 11e9, Kind: interval.EventWorkloadEnd, Workload: "OLTP", Instance: 1})
+		l.Close()
+		for _, want := range []string{"OLTP: 1.00k operations/s, p50", "9,000 operations, p50"} {
+			if text := s.raw.String(); !strings.Contains(text, want) {
+				t.Errorf("shown is\n%s\nwant %q", text, want)
+			}
+		}
+	})
 }

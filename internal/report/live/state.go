@@ -36,8 +36,9 @@ type state struct {
 	open    []interval.Event
 	loads   []*liveLoad
 	starts  map[string]int
-	engines map[string]bool  // loads for which another engine than planned was reported
-	silent  map[string]int64 // VMs that do not answer, since when
+	engines map[string]bool   // loads for which another engine than planned was reported
+	units   map[string]string // of the rates of workloads
+	silent  map[string]int64  // VMs that do not answer, since when
 	stopped bool
 }
 
@@ -59,6 +60,7 @@ type liveLoad struct {
 	bytes      uint64
 	errors     uint64
 	latency    stat.Histogram
+	unit       string // of its rate
 }
 
 type liveSecond struct {
@@ -71,7 +73,7 @@ type liveSecond struct {
 type liveRate struct{ operations, bytes uint64 }
 
 func (s *state) init() {
-	s.planned, s.starts, s.engines = map[int]plan.Step{}, map[string]int{}, map[string]bool{}
+	s.planned, s.starts, s.engines, s.units = map[int]plan.Step{}, map[string]int{}, map[string]bool{}, map[string]string{}
 	s.silent = map[string]int64{}
 }
 
@@ -82,6 +84,11 @@ func (s *state) setPlan(p *plan.Plan) {
 	for _, step := range p.Steps {
 		s.planned[step.ID] = step
 		s.steps++
+	}
+	for _, w := range p.Workloads {
+		if w.Load != nil {
+			s.units[w.Name] = w.Load.Engine.RateUnit()
+		}
 	}
 }
 
@@ -184,14 +191,21 @@ func (s *state) endLoad(e interval.Event, at string) []string {
 
 // farewell summarizes a workload that ended.
 func (l *liveLoad) farewell(e interval.Event) string {
-	text := fmt.Sprintf("workload %s ended after %s: %s operations, %s, p50 %s, p99 %s, %s errors", l.name(),
-		draw.Duration(e.AtNanos-l.from), unit.FormatWhole(l.operations), unit.FormatBytes(int64(l.bytes)),
+	moved := ""
+	if l.movesBytes() {
+		moved = ", " + unit.FormatBytes(int64(l.bytes))
+	}
+	text := fmt.Sprintf("workload %s ended after %s: %s operations%s, p50 %s, p99 %s, %s errors", l.name(),
+		draw.Duration(e.AtNanos-l.from), unit.FormatWhole(l.operations), moved,
 		draw.Quantity(l.latency.Quantile(0.5), "ns"), draw.Quantity(l.latency.Quantile(0.99), "ns"), unit.FormatWhole(l.errors))
 	if e.Error != "" {
 		text += "; FAILED: " + oneLine(e.Error)
 	}
 	return text
 }
+
+// movesBytes reports whether its bytes are of interest: transactions have none.
+func (l *liveLoad) movesBytes() bool { return l.bytes > 0 || l.unit == interval.Engine{}.RateUnit() }
 
 func (l *liveLoad) name() string {
 	text := draw.Clean(l.key.workload)
@@ -264,7 +278,7 @@ func (s *state) load(iv *interval.Interval) *liveLoad {
 			return l
 		}
 	}
-	l := &liveLoad{key: key, from: iv.StartNanos, vms: map[string]bool{}, seconds: map[int64]*liveSecond{}}
+	l := &liveLoad{key: key, from: iv.StartNanos, vms: map[string]bool{}, seconds: map[int64]*liveSecond{}, unit: cmp.Or(s.units[iv.Workload], interval.Engine{}.RateUnit())}
 	if !iv.Prefill {
 		s.starts[iv.Workload]++
 		l.start = s.starts[iv.Workload]

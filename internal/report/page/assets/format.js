@@ -3,7 +3,7 @@
 const bragg = {};
 
 bragg.units = {
-  'kB/s': ['B/s', 1e3], 'MB/s': ['B/s', 1e6], 'MHz': ['Hz', 1e6],
+  'kB/s': ['B/s', 1e3], 'MB/s': ['B/s', 1e6], 'MB': ['B', 1e6], 'MHz': ['Hz', 1e6],
   'ns': ['s', 1e-9], 'us': ['s', 1e-6], 'µs': ['s', 1e-6], 'ms': ['s', 1e-3],
 };
 bragg.ownsPrefix = new Set(['s', 'B/s', 'b/s', 'Hz', 'B', 'W']);
