@@ -103,7 +103,7 @@ build/kernel:
 
 # A distribution for guests of the soak (needs root and the network); BRAGG_TEST_CLOUD_IMAGE names another one.
 build/cloud.qcow2:
-	$(GO) run ./cmd/bragg image build --with postgresql,python3,sysbench,xfsprogs -o $@
+	$(GO) run ./cmd/bragg image build --with postgresql,python3,sysbench,xfsprogs,sudo,python3-apt,python3-psycopg2,prometheus-node-exporter,prometheus-postgres-exporter -o $@
 
 format:
 	gofmt -w $$(git ls-files '*.go')
@@ -182,7 +182,7 @@ soak: $(CLOUD_IMAGE)
 	BRAGG_SOAK_RACES=1000 $(GO) test ./internal/session -run '^TestTwoControllersRaceForHosts$$' -count=1 -v -timeout 30m
 	BRAGG_SOAK_REHEARSALS=1 $(GO) test ./internal/lab/rehearsal -count=1 -v -timeout 0
 	BRAGG_TEST_CLOUD_IMAGE=$(CLOUD_IMAGE) $(GO) test ./internal/target/libvirt ./internal/lab/rehearsal -p 1 \
-		-run '^(TestCloudImage|TestDistribution|TestDatabaseOnGuests)$$' -count=1 -v -timeout 0
+		-run '^(TestCloudImage|TestDistribution|TestDatabaseOnGuests|TestPlaybookOnGuests)$$' -count=1 -v -timeout 0
 	$(if $(BRAGG_DLIO),BRAGG_DLIO=$(BRAGG_DLIO) $(GO) test ./internal/load/mlperf -run '^TestAgreesWithDLIO$$' -count=1 -v -timeout 30m)
 	$(if $(HAMMERDB_HOME),$(GO) test ./internal/load/hammerdb -run '^Test(HammerDB|Generator|SoakQueries)$$' -count=1 -v -timeout 60m)
 	BRAGG_SOAK_OUTAGE=60s $(GO) test ./internal/agent -run '^TestOutage$$' -count=1 -v -timeout 30m

@@ -38,7 +38,12 @@ func (p *Playbook) Lacks(v *verb.View) (lacks []string) {
 	}
 	missing(ansible, "(package ansible-core)")
 	missing("ssh", "(package openssh-client)")
-	if l != nil && l.Password || own && (l == nil || !l.Hosts) {
+	byPassword := own && (l == nil || !l.Hosts)
+	if byPassword && p.Password == "" {
+		lacks = append(lacks, fmt.Sprintf("remote_pass for %s, because the target has no login for nodes", textio.JoinAnd(slices.DeleteFunc(slices.Clone(p.Inventory),
+			func(name string) bool { return name != NodesInventory && name != CVMsInventory }))))
+	}
+	if byPassword || l != nil && l.Password {
 		missing("sshpass", "(package sshpass), because logins use a password")
 	}
 	if dir := v.Scenario.Dir; dir != "" {

@@ -133,6 +133,14 @@ sshpass on this machine (package sshpass), because logins use a password
 	if got := join(); got != want {
 		t.Errorf("on libvirt %s\nwant %s", got, want)
 	}
+	p.Inventory, v.Inventory.Logins = []string{"nodes", "W", "cvms"}, nil
+	const password = "remote_pass for nodes and cvms, because the target has no login for nodes"
+	if got := join(); !strings.Contains(got, password) {
+		t.Errorf("without a password %s\nwant %s", got, password)
+	}
+	if p.Password = "secret"; strings.Contains(join(), "remote_pass") {
+		t.Errorf("with a password %s", join())
+	}
 }
 
 // logins knows one host with all VMs, as the target ssh.

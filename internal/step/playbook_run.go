@@ -41,7 +41,7 @@ type playbookStep struct {
 	Filename   string         `arg:"filename,required" of:"file" doc:"Playbook in the scenario's folder."`
 	Inventory  []string       `arg:"inventory,required" doc:"VM groups on which it runs; nodes are the target's hosts, cvms its storage controllers."`
 	RemoteUser string         `arg:"remote_user,required" doc:"User on the hosts."`
-	RemotePass string         `arg:"remote_pass,required" secret:"true" doc:"Password of that user."`
+	RemotePass string         `arg:"remote_pass" secret:"true" doc:"Password of that user, where the target has no login of its own."`
 	Variables  map[string]any `arg:"variables" doc:"Variables for the playbook."`
 	Forks      int            `arg:"forks" default:"5" doc:"How many hosts are worked on at a time."`
 	Annotate   bool           `arg:"annotate" default:"false" doc:"Mark the end on charts."`

@@ -27,6 +27,7 @@ type rehearsal struct {
 	length   string
 	size     string // of its data; "": 64 MiB
 	check    func(*testing.T, *record)
+	shell    bool     // it has playbooks
 	marks    []string // each is part of a mark on the charts
 	soak     bool     // only in a soak
 	ssh      bool     // the provider ssh can do it too; in a soak it does
@@ -123,6 +124,9 @@ func (r *rig) rehearse(t *testing.T, c rehearsal, provider string) {
 		"--rehearse-size", cmp.Or(c.size, "64MiB"), "--max-full", "99", "--json"}
 	for _, s := range c.set {
 		args = append(args, "--set", s)
+	}
+	if c.shell {
+		args = append(args, "--allow-shell")
 	}
 	undo := func() {}
 	if c.beside != nil {
