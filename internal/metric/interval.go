@@ -2,9 +2,11 @@ package metric
 
 import (
 	"maps"
+	"math"
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
+	stale "github.com/prometheus/prometheus/model/value"
 	"github.com/prometheus/prometheus/storage"
 
 	"github.com/braggdev/bragg/internal/interval"
@@ -82,11 +84,12 @@ func (s *Store) AppendInterval(iv *interval.Interval) error {
 	m.add(counterKey{name: Stalled}, float64(iv.StalledNanos)/1e9)
 	m.set(counterKey{name: Backlog}, float64(iv.Backlog))
 	m.set(counterKey{name: InFlight}, float64(iv.InFlight))
-	for i, v := range iv.Gauges[:min(len(iv.Gauges), len(l.engine.Gauges))] {
-		m.set(counterKey{name: Gauge, gauge: i + 1}, v)
-	}
+	known := m.gauges(iv)
 	m.finish()
-	l.lastT = end
+	if l.lastT = end; iv.Final {
+		m.endGauges(known)
+		l.lastT++
+	}
 	return s.hand()
 }
 
@@ -159,6 +162,32 @@ func (m *moment) set(key counterKey, value float64) {
 		m.load.counters[key] = c
 	}
 	c.value = value
+}
+
+// gauges sets the values of gauges, and returns those that were known before.
+func (m *moment) gauges(iv *interval.Interval) (known []counterKey) {
+	for i, v := range iv.Gauges[:min(len(iv.Gauges), len(m.load.engine.Gauges))] {
+		key := counterKey{name: Gauge, gauge: i + 1}
+		if c := m.load.counters[key]; c != nil && !math.IsNaN(c.value) {
+			known = append(known, key)
+		}
+		m.set(key, v)
+	}
+	return known
+}
+
+// endGauges marks gauges of a load that has ended as gone, as Prometheus does with those of a target that it lost: their last values are not
+// those of the time after it. A value that only the end of the load has stays valid for a while.
+func (m *moment) endGauges(known []counterKey) {
+	for _, key := range append(known, counterKey{name: Backlog}, counterKey{name: InFlight}) {
+		c := m.load.counters[key]
+		m.store.put(value{ref: &c.ref, labels: c.labels, millis: m.end + 1, number: math.Float64frombits(stale.StaleNaN)})
+	}
+	for key, c := range m.load.counters {
+		if key.gauge > 0 {
+			c.value = math.NaN() // for the next start
+		}
+	}
 }
 
 func (m *moment) times(key counterKey, h *stat.Histogram) {

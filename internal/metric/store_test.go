@@ -149,6 +149,41 @@ func TestSecondStartGoesOnCounting(t *testing.T) {
 	}
 }
 
+// Gauges of a load that has ended are gone, although values are valid for 30 seconds; what is known at the end only can be read after it, in
+// every start of the load.
+func TestGaugesEndWithTheirLoad(t *testing.T) {
+	m := testManifest
+	m.Engines = map[string]interval.Engine{"OLTP": {Gauges: []interval.Gauge{{Name: "depth"}, {Name: "at the end"}}}}
+	s, err := metric.Open(filepath.Join(t.TempDir(), metric.Dir), m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for _, at := range []int{0, 1, 40} { // the second start has one interval only
+		iv := anInterval(0, at)
+		iv.InFlight, iv.Gauges = 3, interval.GaugeValues{5, math.NaN()}
+		if iv.Final = at > 0; iv.Final {
+			iv.Gauges[1] = 7
+		}
+		if err := s.AppendInterval(iv); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for expr, want := range map[string]map[int64]int{
+		`bragg_load_gauge{gauge="depth"}`:           {1: 1, 2: 1, 3: 0, 39: 0, 42: 1},
+		`bragg_in_flight_operations`:                {1: 1, 2: 1, 3: 0, 41: 1, 42: 0},
+		`bragg_load_gauge{gauge="at the end"} > 0`:  {1: 0, 2: 1, 3: 1, 31: 1, 39: 0, 41: 1, 42: 1},
+		`rate(bragg_operations_total[10s])`:         {3: 1},
+		`max_over_time(bragg_load_gauge[10s]) == 7`: {3: 1, 42: 1},
+	} {
+		for at, series := range want {
+			if got := instant(t, s, expr, at*1e9); len(got) != series {
+				t.Errorf("%s at %d s: %d series, want %d", expr, at, len(got), series)
+			}
+		}
+	}
+}
+
 // TestLateIntervalsAreTaken: agents that were cut off deliver up to 15 minutes later.
 func TestLateIntervalsAreTaken(t *testing.T) {
 	s := openStore(t)
