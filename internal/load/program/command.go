@@ -71,35 +71,57 @@ func (c Command) Start() (*Process, error) {
 	go func() {
 		defer close(p.done)
 		// Linux kills the child when the thread that started it ends, so that this thread stays until then.
-		runtime.LockOSThread()
-		changed, own := false, false
-		if c.Alone {
-			changed, own = ownMounts(c.Mounts)
-		}
-		if !changed {
-			defer runtime.UnlockOSThread() // otherwise the thread ends with this goroutine, and its mounts with it
-		}
-		err := c.mount(own)
-		if err != nil {
-			started <- err
-			return
-		}
-		for _, alone := range attempts(c.Alone) {
-			p.command = c.command(alone)
-			if err = p.command.Start(); err == nil {
-				break
-			}
-		}
-		started <- err
-		if err == nil {
-			p.err = p.command.Wait()
-		}
+		onThread(c.Alone, func() { c.run(p, started) })
 	}()
 	if err := <-started; err != nil {
 		<-p.done
 		return nil, err
 	}
 	return p, nil
+}
+
+// onThread runs a function on a thread that is locked for it, and returns after it. With its own mounts, that is not the thread that the process
+// began with, which never ends and whose mounts /proc shows as those of the process. While it is held, another goroutine has another thread.
+func onThread(ownMounts bool, f func()) {
+	runtime.LockOSThread()
+	if !ownMounts || !onFirstThread() {
+		f()
+		return
+	}
+	defer runtime.UnlockOSThread()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		runtime.LockOSThread()
+		f()
+	}()
+	<-ended
+}
+
+// run starts the program on the locked thread and waits for its end.
+func (c Command) run(p *Process, started chan<- error) {
+	changed, own := false, false
+	if c.Alone {
+		changed, own = ownMounts(c.Mounts)
+	}
+	if !changed {
+		defer runtime.UnlockOSThread() // otherwise the thread ends with this goroutine, and its mounts with it
+	}
+	err := c.mount(own)
+	if err != nil {
+		started <- err
+		return
+	}
+	for _, alone := range attempts(c.Alone) {
+		p.command = c.command(alone)
+		if err = p.command.Start(); err == nil {
+			break
+		}
+	}
+	started <- err
+	if err == nil {
+		p.err = p.command.Wait()
+	}
 }
 
 func attempts(alone bool) []bool {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"strings"
 	"time"
 
@@ -33,15 +32,16 @@ func openMountSpace(room string) (*mountSpace, error) {
 	opened := make(chan error, 1)
 	go func() {
 		defer close(s.ended)
-		runtime.LockOSThread() // and never unlocked: the thread ends with this goroutine, and its namespace with it
-		err := s.enter(room)
-		opened <- err
-		if err != nil {
-			return
-		}
-		for call := range s.calls {
-			call()
-		}
+		onThread(true, func() { // which is never unlocked: it ends with its goroutine, and the namespace with it
+			err := s.enter(room)
+			opened <- err
+			if err != nil {
+				return
+			}
+			for call := range s.calls {
+				call()
+			}
+		})
 	}()
 	if err := <-opened; err != nil {
 		<-s.ended

@@ -30,6 +30,9 @@ func (c Command) confine(cmd *exec.Cmd, alone bool) {
 	cmd.SysProcAttr = a
 }
 
+// onFirstThread reports whether the calling thread is the one that the process began with.
+func onFirstThread() bool { return unix.Gettid() == os.Getpid() }
+
 // ownMounts gives the calling thread, and what it starts, mounts of its own. It reports whether it has changed the thread, and whether
 // mounts are now its own: a copy of those of a namespace, or of this process.
 func ownMounts(of *os.File) (changed, own bool) {

@@ -13,6 +13,9 @@ const outputBytes = 1 << 20
 // confine needs Linux; on other systems programs continue until they are stopped.
 func (Command) confine(*exec.Cmd, bool) {}
 
+// onFirstThread matters on Linux only.
+func onFirstThread() bool { return false }
+
 // ownMounts changes nothing.
 func ownMounts(*os.File) (changed, own bool) { return false, false }
 
