@@ -12,9 +12,9 @@ import (
 
 // Distribution has the response times of one run.
 type Distribution struct {
-	Run           string // "rd1"
-	Title         string // "RD=rd1; I/O rate: 100; elapsed=5; For loops: None"
-	Reads, Writes Buckets
+	Run           string  // "rd1"
+	Title         string  // "RD=rd1; I/O rate: 100; elapsed=5; For loops: None"
+	Reads, Writes Buckets // not of file systems
 	All           Buckets
 }
 
@@ -29,7 +29,7 @@ type Bucket struct {
 
 var (
 	titlePattern  = regexp.MustCompile(`Starting (RD=[^<]{1,1000})</b>`)
-	bucketPattern = regexp.MustCompile(`^ *(\d{1,9}\.\d{1,6}) < +(\d{1,9}\.\d{1,6}|max) +(\d{1,18}) `)
+	bucketPattern = regexp.MustCompile(`^ *(\d{1,9}\.\d{1,6}) < +(\d{1,9}\.\d{1,6}|max) +(\d[\d,]{0,24}) `)
 )
 
 // countMax bounds the sum of counts.
@@ -54,7 +54,7 @@ func Histograms(text string) (all []Distribution, err error) {
 			continue
 		}
 		d := &all[len(all)-1]
-		if table := map[string]*Buckets{"Reads and writes:": &d.All, "Reads:": &d.Reads, "Writes:": &d.Writes}[body]; table != nil {
+		if table := d.table(body); table != nil {
 			into, begun = table, nil
 			continue
 		}
@@ -73,6 +73,19 @@ func Histograms(text string) (all []Distribution, err error) {
 	return all, nil
 }
 
+// table is where the rows below a heading belong.
+func (d *Distribution) table(heading string) *Buckets {
+	switch heading = strings.TrimSpace(heading); {
+	case heading == "Reads and writes:", strings.HasPrefix(heading, "Total of all requested operations"):
+		return &d.All
+	case heading == "Reads:":
+		return &d.Reads
+	case heading == "Writes:":
+		return &d.Writes
+	}
+	return nil
+}
+
 // next reads one line of a table, which continues where the one before it ended.
 func (all Buckets) next(m []string) (Bucket, error) {
 	low, err := nanos(m[1])
@@ -85,7 +98,7 @@ func (all Buckets) next(m []string) (Bucket, error) {
 			return b, err
 		}
 	}
-	if b.Count, err = strconv.ParseUint(m[3], 10, 63); err != nil {
+	if b.Count, err = strconv.ParseUint(strings.ReplaceAll(m[3], ",", ""), 10, 63); err != nil {
 		return b, err
 	}
 	before := uint64(0)
