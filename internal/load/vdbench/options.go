@@ -72,13 +72,20 @@ func parse(w *load.Workload) (*config, error) {
 		return c, err
 	}
 	if engine == Name {
-		if rates != 1 || w.Options[optionHost] != "" || w.Options[optionDisk] != "" {
-			return bad(fmt.Sprintf("%s: %s has no other options than variables", optionEngine, Name), "")
+		if rates != 1 || w.Options[optionHost] != "" {
+			return bad(fmt.Sprintf("%s: %s has no other options than variables and %s", optionEngine, Name, optionDisk), "")
 		}
 		if len(c.file.Of(parmfile.Run)) == 0 {
 			return bad("the parameter file has no rd=", "")
 		}
-		c.own = own.Read(c.file, w)
+		if hasFiles(c.file) {
+			if err := c.place(w); err != nil {
+				return c, err
+			}
+		} else if w.Options[optionDisk] != "" {
+			return bad(fmt.Sprintf("%s: only file systems have one; sd have a lun", optionDisk), "")
+		}
+		c.own = own.Read(c.file, w, c.disk)
 		return c, c.file.Issues.Err()
 	}
 	b := builder{File: c.file, workload: w, rates: rates, host: w.Options[optionHost]}

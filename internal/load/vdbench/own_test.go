@@ -54,7 +54,7 @@ func TestOwnRun(t *testing.T) {
 	for kind := range 2 {
 		d := &sum.Directions[kind]
 		if d.Operations != 500 || d.Bytes != 500*8192 || d.Service == nil || d.Service.Count() != 450 {
-			t.Errorf("kind %d: %d operations, %d bytes, %v", kind, d.Operations, d.Bytes, d.Service)
+			t.Errorf("kind %d: %d operations, %d bytes, latencies: %t", kind, d.Operations, d.Bytes, d.Service != nil)
 		}
 	}
 	names := ""
@@ -110,14 +110,16 @@ func TestOwnPaths(t *testing.T) {
 func TestOwnRefused(t *testing.T) {
 	rest := ownText + "10"
 	for text, place := range map[string]string{
-		"startcmd=reboot\n" + rest:                          "1",
-		"include=/etc/passwd\n" + rest:                      "1",
-		"data_errors=reboot\n" + rest:                       "1",
-		"hd=h,shell=ssh,system=x\n" + rest:                  "1",
-		rest + ",endcmd=\"reboot now\"":                     "3",
-		rest + ",replay=(/etc/passwd)":                      "3",
-		strings.Replace(rest, "/dev/sdb", "/etc/passwd", 1): "1",
-		strings.ReplaceAll(rest, "sd=sd1", "sd=sd1`id`"):    "1",
+		"startcmd=reboot\n" + rest:         "1",
+		"include=/etc/passwd\n" + rest:     "1",
+		"data_errors=reboot\n" + rest:      "1",
+		"hd=h,shell=ssh,system=x\n" + rest: "1",
+		rest + ",endcmd=\"reboot now\"":    "3",
+		rest + ",replay=(/etc/passwd)":     "3",
+		"fsd=f,anchor=/a,depth=1,width=1,files=1,sizes=1k,journal=/etc\nfwd=w,fsd=f\nrd=r,fwd=w,fwdrate=1,elapsed=1":   "1",
+		"fsd=f,anchor=/a,depth=1,width=1,files=1,sizes=1k\nfwd=w,fsd=f,operation=copy\nrd=r,fwd=w,fwdrate=1,elapsed=1": "2",
+		strings.Replace(rest, "/dev/sdb", "/etc/passwd", 1):                                                            "1",
+		strings.ReplaceAll(rest, "sd=sd1", "sd=sd1`id`"):                                                               "1",
 	} {
 		w := played(t, text)
 		_, err := vdbench.Generator{}.Plan(w)

@@ -2,15 +2,15 @@
 //
 //	parameter file ──Read──▶ what may reach vdbench ──▶ vdbench -f run.parm -o output ──flatfile.html──▶ Intervals
 //
-//	home.go   the folder of the installation
-//	run.go    a running load
+//	home.go     the folder of the installation
+//	passed.go   what reaches vdbench, and the file that it gets
+//	run.go      a running load
+//	count.go    rows and histograms as Intervals
 package own
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
@@ -18,6 +18,7 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/vdbench/parmfile"
+	"github.com/braggdev/bragg/internal/unit"
 )
 
 // File is a parameter file for the user's own vdbench.
@@ -25,124 +26,80 @@ type File struct {
 	file    *parmfile.File
 	luns    []string               // disks of the VM
 	storage []*parmfile.Definition // as luns
+	disk    string                 // that the trees of file systems are on, if the file has any
+	factor  float64                // of files in each folder; less than 1 in a rehearsal
 	takes   time.Duration
 }
 
-// passed are the parameters that reach vdbench itself. A scenario is untrusted: what runs commands, reads or writes files by name, or
-// reaches other hosts is not among them.
-var passed = map[parmfile.Kind][]string{
-	parmfile.General:  {"compratio", "dedupratio", "dedupunit", "dedupsets", "data_errors", "messagescan"},
-	parmfile.Storage:  {"align", "hitarea", "lun", "offset", "openflags", "range", "threads"},
-	parmfile.Workload: {"sd", "hotband", "iorate", "openflags", "priority", "range", "rdpct", "rhpct", "seekpct", "skew", "stride", "threads", "whpct", "xfersize"},
-	parmfile.Run: {"wd", "sd", "curve", "stopcurve", "distribution", "elapsed", "forcompratio", "forhitarea", "forhpct", "forrhpct", "forwhpct", "forrdpct", "forseekpct",
-		"forthreads", "forxfersize", "iorate", "interval", "maxdata", "openflags", "pause", "warmup"},
-}
-
-// plainValue has no character that begins a comment, a variable or another parameter.
-var plainValue = regexp.MustCompile(`^[A-Za-z0-9_./*%:-]{1,200}$`)
-
-// Read checks what would reach vdbench.
-func Read(f *parmfile.File, w *load.Workload) *File {
-	o := &File{file: f}
-	refuse := func(word parmfile.Word, format string, args ...any) {
-		f.At(word, diag.SeverityError, "not-passed", fmt.Sprintf(format, args...), "docs/guides/vdbench.md lists what reaches a vdbench of your own")
+// Read checks what would reach vdbench. The trees of file systems are on a disk.
+func Read(f *parmfile.File, w *load.Workload, disk string) *File {
+	o := &File{file: f, factor: 1}
+	if s := w.Scale.Factor; s > 0 && s < 1 {
+		o.factor = s
 	}
-	check := func(d *parmfile.Definition) {
-		keys, known := passed[d.Kind]
-		if !known {
-			refuse(d.Name, "%s is not passed to vdbench", d.Kind)
-			return
-		}
-		for _, p := range d.Parameters {
-			if !slices.Contains(keys, p.Key.Text) {
-				refuse(p.Key, "%s of %s is not passed to vdbench", p.Key.Text, d.Kind)
-			}
-			for _, v := range p.Values {
-				if !plainValue.MatchString(v.Text) || p.Key.Text == "data_errors" && strings.Trim(v.Text, "0123456789") != "" {
-					refuse(v, "this value of %s is not passed to vdbench", p.Key.Text)
-				}
-			}
-		}
-	}
-	check(&f.General)
+	o.check(&f.General)
 	for i := range f.Definitions {
 		d := &f.Definitions[i]
-		if check(d); d.Kind != parmfile.General && !plainValue.MatchString(d.Name.Text) {
-			refuse(d.Name, "this name is not passed to vdbench")
-		}
+		o.check(d)
 		switch d.Kind {
 		case parmfile.Storage:
 			lun := d.Text("lun", "")
 			if _, known := w.Device(lun); !known {
-				refuse(d.Word("lun"), "lun=%s is not a disk of the VM", lun)
+				o.refuse(d.Word("lun"), "lun=%s is not a disk of the VM", lun)
 			}
 			o.luns, o.storage = append(o.luns, lun), append(o.storage, d)
+		case parmfile.FileSystem:
+			o.disk = disk
 		case parmfile.Run:
 			o.takes += d.Seconds("warmup", 0) + d.Seconds("elapsed", 30*time.Second)
 		}
 	}
+	if len(o.luns) > 0 && o.disk != "" {
+		o.refuse(f.Of(parmfile.Storage)[0].Name, "a file with both sd and fsd; write two")
+	}
 	return o
-}
-
-// text is the parameter file that vdbench gets, with the paths of disks.
-func (o *File) text(path func(lun string) string) string {
-	var out strings.Builder
-	for _, p := range o.file.General.Parameters {
-		out.WriteString(written(p) + "\n")
-	}
-	for i := range o.file.Definitions {
-		d := &o.file.Definitions[i]
-		fmt.Fprintf(&out, "%s=%s", d.Kind, d.Name.Text)
-		for _, p := range d.Parameters {
-			switch {
-			case p.Key.Text == "lun":
-				out.WriteString(",lun=" + path(p.Values[0].Text))
-			case d.Kind == parmfile.Run && p.Key.Text == "interval":
-			default:
-				out.WriteString("," + written(p))
-			}
-		}
-		if d.Kind == parmfile.Run {
-			out.WriteString(",interval=1")
-		}
-		out.WriteString("\n")
-	}
-	return out.String()
-}
-
-func written(p parmfile.Parameter) string {
-	var values []string
-	for _, v := range p.Values {
-		values = append(values, v.Text)
-	}
-	if text := strings.Join(values, ","); p.List {
-		return p.Key.Text + "=(" + text + ")"
-	} else {
-		return p.Key.Text + "=" + text
-	}
 }
 
 // Codes of notes on a vdbench of the user's own.
 const (
-	noteUntested interval.NoteCode = "not-tested-with-vdbench"
 	noteInterval interval.NoteCode = "interval-changed"
+	noteBytes    interval.NoteCode = "bytes-shared-out"
+	noteMixed    interval.NoteCode = "no-latency-by-kind"
+	noteFormat   interval.NoteCode = "format-uncounted"
 )
 
 // Engine describes the load.
 func (o *File) Engine() interval.Engine {
-	return interval.Engine{Name: "vdbench", Loop: interval.LoopPaced, Gauges: []interval.Gauge{{Name: "run"}}, Notes: []interval.EngineNote{
-		{Code: noteUntested, Text: "Bragg's tests run a recording in place of vdbench, which is not redistributable"},
+	e := interval.Engine{Name: "vdbench", Loop: interval.LoopPaced, Gauges: []interval.Gauge{{Name: "run"}}, Notes: []interval.EngineNote{
 		{Code: noteInterval, Text: "vdbench runs with interval=1"},
 		{Code: interval.NoteResolution, Text: "vdbench states rates of seconds, and response times as a coarse histogram of each run, without its first interval or warm-up; latencies of intervals are unknown"},
 	}}
+	note := func(code interval.NoteCode, text string) {
+		e.Notes = append(e.Notes, interval.EngineNote{Code: code, Text: text})
+	}
+	if o.disk == "" {
+		note(noteBytes, "vdbench does not state bytes of reads and writes apart: they are shared out by operations")
+		return e
+	}
+	if more := o.operations(); len(more) > 0 {
+		e.Operations = append([]string{"read", "write"}, more...)
+	}
+	if _, one := o.oneKind(); !one {
+		note(noteMixed, "vdbench states response times of all operations on files together, which belong to no kind: they are in histogram.html only")
+	}
+	note(noteFormat, "operations of a format, and opening and closing files, are not counted")
+	return e
 }
 
-// threadsDefault is that of vdbench.
-const threadsDefault = 8
+// threadsDefault is that of vdbench, and of its file workloads.
+const (
+	threadsDefault     = 8
+	fileThreadsDefault = 1
+)
 
-// direct reports whether a storage definition bypasses the page cache.
-func direct(sd *parmfile.Definition) bool {
-	p, _ := sd.Get("openflags")
+// direct reports whether a definition bypasses the page cache.
+func direct(d *parmfile.Definition) bool {
+	p, _ := d.Get("openflags")
 	return slices.ContainsFunc(p.Values, func(v parmfile.Word) bool { return v.Text == "o_direct" || v.Text == "directio" })
 }
 
@@ -155,19 +112,55 @@ func (o *File) Plan(w *load.Workload) (load.Plan, error) {
 		Program: &load.ProgramPlan{Needs: needs, Commands: []string{"vdbench -f run.parm -o output"}}}
 	if w.Prefill {
 		return p, &diag.Error{Code: "bad-generator-option", Exit: diag.ExitData, Message: "workload.PrefillRun: a vdbench of your own prefills nothing",
-			Hint: "write a first rd that writes sequentially to its end (seekpct=eof), or prefill with a native workload"}
+			Hint: "write a first rd that writes sequentially to its end (seekpct=eof) or makes files (format=yes), or prefill with a native workload"}
+	}
+	if n := len(p.Engine.Operations); n > interval.OperationsMax {
+		return p, &diag.Error{Code: "bad-generator-option", Exit: diag.ExitData, Message: fmt.Sprintf("%s has %d kinds of operations, and a load has at most %d", o.file.Name, n, interval.OperationsMax),
+			Hint: "write two parameter files"}
 	}
 	for i, lun := range o.luns {
 		d, _ := w.Device(lun)
 		length := d.SizeBytes
-		if factor := w.Scale.Factor; factor > 0 && factor < 1 { // vdbench uses the disk as large as it is
-			length = max(extentMin, int64(float64(length)*factor)/extentMin*extentMin)
+		if o.factor < 1 { // vdbench uses the disk as large as it is
+			length = max(extentMin, int64(float64(length)*o.factor)/extentMin*extentMin)
 			p.ScaledFrom += d.SizeBytes
 		}
 		p.Extents = append(p.Extents, extent.Extent{Device: lun, Length: length, Writes: true})
-		threads := int(o.storage[i].Number("threads", threadsDefault))
-		p.Jobs = append(p.Jobs, load.JobPlan{Name: lun, Pattern: "as vdbench runs it", QueueDepth: threads, DepthAsked: threads, Clones: 1, Direct: direct(o.storage[i]), SizeBytes: length, Reads: true, Writes: true, Pauses: true})
+		p.Jobs = append(p.Jobs, job(lun, o.storage[i], threadsDefault, length))
+	}
+	if o.disk != "" {
+		if err := o.planTrees(w, &p); err != nil {
+			return p, err
+		}
 	}
 	p.Extents = extent.Merge(p.Extents)
 	return p, nil
+}
+
+func job(name string, d *parmfile.Definition, threads int, bytes int64) load.JobPlan {
+	threads = int(d.Number("threads", float64(threads)))
+	return load.JobPlan{Name: name, Pattern: "as vdbench runs it", QueueDepth: threads, DepthAsked: threads, Clones: 1, Direct: direct(d), SizeBytes: bytes, Reads: true, Writes: true, Pauses: true}
+}
+
+// planTrees adds the trees of file systems to a plan.
+func (o *File) planTrees(w *load.Workload, p *load.Plan) error {
+	total := int64(0)
+	for _, fsd := range o.file.Of(parmfile.FileSystem) {
+		bytes := o.treeBytes(fsd)
+		total += bytes
+		p.Notes = append(p.Notes, fmt.Sprintf("fsd=%s: about %s, anchor: a folder on disk %s", fsd.Name.Text, unit.FormatBytes(bytes), o.disk))
+	}
+	for _, fwd := range o.file.Of(parmfile.FileWork) {
+		p.Jobs = append(p.Jobs, job(fwd.Name.Text, fwd, fileThreadsDefault, total))
+	}
+	p.Extents = append(p.Extents, extent.Extent{Device: o.disk, Length: total, Writes: true})
+	if o.factor < 1 {
+		p.ScaledFrom = int64(float64(total) / o.factor)
+	}
+	if d, _ := w.Device(o.disk); d.SizeBytes > 0 && total > d.SizeBytes {
+		return &diag.Error{Code: "device-too-small", Exit: diag.ExitData,
+			Message: fmt.Sprintf("disk %s has %s and the files of %s take about %s", o.disk, unit.FormatBytes(d.SizeBytes), o.file.Name, unit.FormatBytes(total)),
+			Hint:    "use a larger disk, or fewer files"}
+	}
+	return nil
 }

@@ -1,22 +1,22 @@
 package own
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"math"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/blockdev"
 	"github.com/braggdev/bragg/internal/load/program"
-	"github.com/braggdev/bragg/internal/load/vdbench/output"
-	"github.com/braggdev/bragg/internal/stat"
+	"github.com/braggdev/bragg/internal/load/vdbench/parmfile"
 )
 
 // running is a load of the user's own vdbench.
@@ -28,10 +28,8 @@ type running struct {
 	said     *program.Transcript
 	raw      []load.Output
 	used     bool
-	table    output.Table
-	part     string // a line of flatfile.html that is not complete
-	offset   int64
-	runs     map[string]bool
+	guard    blockdev.Guard
+	counts   counts
 }
 
 const (
@@ -53,7 +51,7 @@ func (o *File) Prepare(w load.Workload) (load.Instance, error) {
 	if _, err := o.Plan(&w); err != nil {
 		return nil, err
 	}
-	in := &running{workload: w, own: o, said: program.NewTranscript(outputKept), runs: map[string]bool{}}
+	in := &running{workload: w, own: o, said: program.NewTranscript(outputKept)}
 	if err := in.prepare(); err != nil {
 		_ = in.Close()
 		return nil, fmt.Errorf("prepare workload %q: %w", w.Name, err)
@@ -61,13 +59,29 @@ func (o *File) Prepare(w load.Workload) (load.Instance, error) {
 	return in, nil
 }
 
-// prepare finds the program and writes its parameter file. The room refuses disks that are block devices: vdbench would open them by
-// itself, without the checks that protect foreign data.
+// prepare finds the program, takes the disks and writes its parameter file.
 func (in *running) prepare() (err error) {
 	if in.path, err = findHome(); err != nil {
 		return err
 	}
-	if in.room, err = program.OpenRoom(&in.workload, program.RoomName{Name: "vdbench"}, in.own.luns...); err != nil {
+	w := &in.workload
+	files, devices, err := in.kindsOfDisks()
+	if err != nil {
+		return err
+	}
+	for _, d := range devices {
+		if in.own.disk != "" {
+			return &diag.Error{Code: "disk-without-files", Exit: diag.ExitUnavailable, Message: fmt.Sprintf("disk %s is a block device, and the trees of a vdbench of your own are beside disks that are files only", d.Name),
+				Hint: "use the targets local or ssh, or the native engine"}
+		}
+		if d.Held {
+			continue
+		}
+		if _, err := in.guard.Admit(d.Path, d.Consent); err != nil {
+			return fmt.Errorf("device %q: %w", d.Name, err)
+		}
+	}
+	if in.room, err = program.OpenRoom(w, program.RoomName{Name: "vdbench"}, files...); err != nil {
 		return err
 	}
 	if err := in.checkPaths(); err != nil {
@@ -76,10 +90,44 @@ func (in *running) prepare() (err error) {
 	if err := in.room.Clear(ownFolder); err != nil {
 		return err
 	}
-	return in.room.WriteFile(ownFolder+"/run.parm", in.own.text(func(lun string) string {
-		d, _ := in.workload.Device(lun)
-		return d.Path
-	}))
+	at := places{
+		lun: func(lun string) (string, int64) {
+			d, _ := w.Device(lun)
+			if slices.ContainsFunc(devices, func(d load.Device) bool { return d.Name == lun }) {
+				return d.Path, cmp.Or(d.ActualBytes, d.SizeBytes)
+			}
+			return d.Path, 0
+		},
+		anchor: func(anchor string) string { return in.room.Path(fmt.Sprintf("own-tree-%016x", load.KeyOf(0, anchor))) },
+	}
+	for _, fsd := range in.own.file.Of(parmfile.FileSystem) {
+		if err := os.MkdirAll(at.anchor(fsd.Text("anchor", "")), 0o700); err != nil { // vdbench makes no folders above an anchor
+			return err
+		}
+	}
+	return in.room.WriteFile(ownFolder+"/run.parm", in.own.text(at))
+}
+
+// kindsOfDisks tells disks that are files from block devices. vdbench opens block devices by itself: they are checked as those of native
+// I/O are, and held as long as it runs.
+func (in *running) kindsOfDisks() (files []string, devices []load.Device, err error) {
+	names := in.own.luns
+	if in.own.disk != "" {
+		names = []string{in.own.disk}
+	}
+	for _, name := range names {
+		d, _ := in.workload.Device(name)
+		info, err := os.Stat(d.Path)
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case info.Mode().IsRegular():
+			files = append(files, name)
+		default:
+			devices = append(devices, d)
+		}
+	}
+	return files, devices, nil
 }
 
 // plainPath has no character that ends a path in a parameter file, or begins a comment or a variable there.
@@ -119,7 +167,7 @@ func (in *running) Close() error {
 	if in.room = nil; room != nil {
 		_ = os.RemoveAll(room.Path(ownFolder))
 	}
-	return room.Close()
+	return errors.Join(room.Close(), in.guard.Close())
 }
 
 // Run runs vdbench; see load.Instance.
@@ -135,7 +183,9 @@ func (in *running) Run(ctx context.Context, sink load.Sink) error {
 	began := axis.Now()
 	out.Begin(began)
 	folder := in.room.Path(ownFolder)
-	p, err := program.Command{Path: in.path, Args: []string{"-f", folder + "/run.parm", "-o", folder + "/output"}, Dir: folder, Alone: true, Stdout: in.said, Stderr: in.said}.Start()
+	in.counts = counts{own: in.own, path: in.room.Path(ownFolder, "output"), axis: axis, last: began, out: out}
+	p, err := program.Command{Path: in.path, Args: []string{"-f", folder + "/run.parm", "-o", folder + "/output"}, Dir: folder, Alone: true, Stdout: in.said, Stderr: in.said,
+		Env: append(os.Environ(), "TZ=UTC")}.Start() // which rows are stamped with
 	if err != nil {
 		out.Finish(axis.Now())
 		return installation.Missing("start vdbench: %v", err)
@@ -150,11 +200,11 @@ func (in *running) Run(ctx context.Context, sink load.Sink) error {
 	stopped := limited.Err() != nil
 	p.Kill()
 	failed := p.Wait()
-	if more := in.read(axis.Now(), out); err == nil {
+	if more := in.counts.read(); err == nil {
 		err = more
 	}
 	if err == nil && !stopped {
-		err = in.conclude(out, failed)
+		err = in.conclude(failed)
 	}
 	in.keep()
 	end := axis.Now()
@@ -176,91 +226,12 @@ func (in *running) follow(ctx context.Context, axis program.Axis, out *program.R
 		case <-p.Done():
 			return nil
 		case <-tick.C:
-			now := axis.Now()
-			if err := in.read(now, out); err != nil {
+			if err := in.counts.read(); err != nil {
 				return err
 			}
-			out.Release(now)
+			out.Release(in.counts.known())
 		}
 	}
-}
-
-// read counts the complete rows that flatfile.html has more than before.
-func (in *running) read(now int64, out *program.Recorder) error {
-	f, err := os.Open(in.room.Path(ownFolder, "output", "flatfile.html"))
-	if err != nil {
-		return nil // not yet
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.NewSectionReader(f, in.offset, readMax))
-	if err != nil {
-		return err
-	}
-	in.offset += int64(len(text))
-	lines := strings.Split(in.part+string(text), "\n")
-	in.part = lines[len(lines)-1]
-	if len(in.part) > readMax {
-		return errors.New("read flatfile: a line without an end")
-	}
-	for _, line := range lines[:len(lines)-1] {
-		r, is, err := in.table.Line(line)
-		if err != nil {
-			return err
-		}
-		if is && !r.Average {
-			in.count(&r, now, out)
-		}
-	}
-	return nil
-}
-
-// count counts one second of a run.
-func (in *running) count(r *output.Row, now int64, out *program.Recorder) {
-	in.runs[r.Run] = true
-	reads := r.ReadPercent / 100
-	if math.IsNaN(reads) {
-		reads = 1
-	}
-	bytes := r.BytesPerOp
-	if math.IsNaN(bytes) {
-		bytes = 0
-	}
-	for kind, share := range []float64{reads, 1 - reads} {
-		if n := math.Round(r.Rate * share); n >= 1 {
-			out.Count(kind, now, uint64(n), uint64(n*bytes))
-		}
-	}
-	out.Gauge(interval.GaugeValues{float64(len(in.runs))}, now)
-}
-
-// conclude judges the load by what vdbench printed, since its exit code says little, and reads its histogram.
-func (in *running) conclude(out *program.Recorder, failed error) error {
-	if r := output.Judge(in.said.String()); !r.Good() {
-		text := strings.Join(r.Errors, "; ")
-		if text == "" {
-			text = "it does not say that it completed"
-		}
-		return &diag.Error{Code: "vdbench-failed", Exit: diag.ExitUndecided, Message: fmt.Sprintf("vdbench: %s", text), Err: failed, Hint: "vdbench.txt in the bundle has what it printed"}
-	}
-	text, err := os.ReadFile(in.room.Path(ownFolder, "output", "histogram.html"))
-	if err != nil || len(text) > resultMax {
-		return nil // the note says that latencies may be unknown
-	}
-	all, err := output.Histograms(string(text))
-	if err != nil {
-		return err
-	}
-	for kind := range 2 {
-		sum := &stat.Histogram{}
-		for i := range all {
-			h, _ := []output.Buckets{all[i].Reads, all[i].Writes}[kind].Histogram(0)
-			sum.Merge(h)
-		}
-		if sum.Count() > 0 {
-			out.Latencies(kind, sum)
-		}
-	}
-	return nil
 }
 
 // keep takes the files of vdbench into the bundle.

@@ -1,0 +1,197 @@
+package own
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/load/vdbench/parmfile"
+)
+
+// passed are the parameters that reach vdbench itself. A scenario is untrusted: what runs commands, reads or writes files by name, or
+// reaches other hosts is not among them.
+var passed = map[parmfile.Kind][]string{
+	parmfile.General:    {"compratio", "dedupratio", "dedupunit", "dedupsets", "data_errors", "messagescan"},
+	parmfile.Storage:    {"align", "hitarea", "lun", "offset", "openflags", "range", "threads"},
+	parmfile.FileSystem: {"anchor", "depth", "distribution", "files", "openflags", "sizes", "totalsize", "width", "workingsetsize", "wss"},
+	parmfile.Workload:   {"sd", "hotband", "iorate", "openflags", "priority", "range", "rdpct", "rhpct", "seekpct", "skew", "stride", "threads", "whpct", "xfersize"},
+	parmfile.FileWork:   {"fsd", "fileio", "fileselect", "openflags", "operation", "rdpct", "skew", "stopafter", "threads", "xfersize"},
+	parmfile.Run: {"wd", "sd", "curve", "stopcurve", "distribution", "elapsed", "forcompratio", "forhitarea", "forhpct", "forrhpct", "forwhpct", "forrdpct", "forseekpct",
+		"forthreads", "forxfersize", "iorate", "interval", "maxdata", "openflags", "pause", "warmup",
+		"fwd", "fwdrate", "format", "operations", "foroperations"},
+}
+
+// plainValue has no character that begins a comment, a variable or another parameter.
+var plainValue = regexp.MustCompile(`^[A-Za-z0-9_./*%:-]{1,200}$`)
+
+// pair are operations that need a second file system, which is not passed on.
+var pair = []string{"copy", "move"}
+
+// check refuses what must not reach vdbench.
+func (o *File) check(d *parmfile.Definition) {
+	keys, known := passed[d.Kind]
+	if !known {
+		o.refuse(d.Name, "%s is not passed to vdbench", d.Kind)
+		return
+	}
+	if d.Kind != parmfile.General && !plainValue.MatchString(d.Name.Text) {
+		o.refuse(d.Name, "this name is not passed to vdbench")
+	}
+	for _, p := range d.Parameters {
+		if !slices.Contains(keys, p.Key.Text) {
+			o.refuse(p.Key, "%s of %s is not passed to vdbench", p.Key.Text, d.Kind)
+		}
+		for _, v := range p.Values {
+			number := p.Key.Text != "data_errors" || strings.Trim(v.Text, "0123456789") == ""
+			operation := !strings.HasSuffix(p.Key.Text, "operation") && !strings.HasSuffix(p.Key.Text, "operations") || !slices.Contains(pair, strings.ToLower(v.Text))
+			if !number || !operation || !plainValue.MatchString(v.Text) {
+				o.refuse(v, "this value of %s is not passed to vdbench", p.Key.Text)
+			}
+		}
+	}
+}
+
+func (o *File) refuse(word parmfile.Word, format string, args ...any) {
+	o.file.At(word, diag.SeverityError, "not-passed", fmt.Sprintf(format, args...), "docs/guides/vdbench.md lists what reaches a vdbench of your own")
+}
+
+// places are where a load's data is.
+type places struct {
+	lun    func(lun string) (path string, bytes int64) // of a disk of the VM; bytes is 0 of one that vdbench may use whole
+	anchor func(anchor string) string
+}
+
+// text is the parameter file that vdbench gets: with the paths of this VM, an interval of a second, and in a rehearsal with fewer files.
+func (o *File) text(at places) string {
+	var out strings.Builder
+	for _, p := range o.file.General.Parameters {
+		out.WriteString(written(p) + "\n")
+	}
+	for i := range o.file.Definitions {
+		d := &o.file.Definitions[i]
+		fmt.Fprintf(&out, "%s=%s", d.Kind, d.Name.Text)
+		for _, p := range d.Parameters {
+			switch key := p.Key.Text; {
+			case key == "lun":
+				path, bytes := at.lun(p.Values[0].Text)
+				out.WriteString(",lun=" + path)
+				if bytes > 0 {
+					fmt.Fprintf(&out, ",size=%d", bytes)
+				}
+			case key == "anchor":
+				out.WriteString(",anchor=" + at.anchor(p.Values[0].Text))
+			case key == "files" && o.factor < 1:
+				fmt.Fprintf(&out, ",files=%d", o.files(d))
+			case d.Kind == parmfile.Run && key == "interval":
+			default:
+				out.WriteString("," + written(p))
+			}
+		}
+		if d.Kind == parmfile.Run {
+			out.WriteString(",interval=1")
+		}
+		out.WriteString("\n")
+	}
+	return out.String()
+}
+
+// files are those of each folder.
+func (o *File) files(fsd *parmfile.Definition) int {
+	return max(1, int(fsd.Number("files", 1)*o.factor))
+}
+
+// treeBytes is about the size of a tree, by the mean of its sizes.
+func (o *File) treeBytes(fsd *parmfile.Definition) int64 {
+	if total, has := fsd.Size("totalsize"); has {
+		return total
+	}
+	p, _ := fsd.Get("sizes")
+	mean := 0.0
+	if mix := p.Mix(); mix != nil {
+		for _, s := range mix {
+			mean += float64(s.Bytes) * s.Percent / 100
+		}
+	} else if len(p.Values) > 1 { // between a smallest and a largest one
+		low, _ := parmfile.ParseSize(p.Values[0].Text)
+		high, _ := parmfile.ParseSize(p.Values[1].Text)
+		mean = float64(low+high) / 2
+	}
+	width, depth := fsd.Number("width", 1), fsd.Number("depth", 1)
+	folders := math.Pow(width, depth)
+	if fsd.Text("distribution", "bottom") == "all" {
+		folders = 0
+		for level := 1.0; level <= depth && folders < math.MaxInt32; level++ {
+			folders += math.Pow(width, level)
+		}
+	}
+	return int64(min(folders*float64(o.files(fsd))*mean, math.MaxInt64/1e3))
+}
+
+func written(p parmfile.Parameter) string {
+	var values []string
+	for _, v := range p.Values {
+		values = append(values, v.Text)
+	}
+	if text := strings.Join(values, ","); p.List {
+		return p.Key.Text + "=(" + text + ")"
+	} else {
+		return p.Key.Text + "=" + text
+	}
+}
+
+// operations are the kinds of operations of file systems beside reading and writing, in the order of the file.
+func (o *File) operations() (kinds []string) {
+	add := func(p parmfile.Parameter) {
+		for _, v := range p.Values {
+			if kind := strings.ToLower(v.Text); kind != "read" && kind != "write" && !slices.Contains(kinds, kind) {
+				kinds = append(kinds, kind)
+			}
+		}
+	}
+	for i := range o.file.Definitions {
+		d := &o.file.Definitions[i]
+		for _, key := range []string{"operation", "operations", "foroperations"} {
+			if p, has := d.Get(key); has && (d.Kind == parmfile.FileWork || d.Kind == parmfile.Run) {
+				add(p)
+			}
+		}
+	}
+	return kinds
+}
+
+// oneKind is the kind of operations of all workloads on file systems, if there is only one.
+func (o *File) oneKind() (kind int, one bool) {
+	reads, writes, others := false, false, len(o.operations()) > 0
+	for _, fwd := range o.file.Of(parmfile.FileWork) {
+		share, mixed := fwd.Get("rdpct")
+		switch {
+		case mixed:
+			percent, _ := strconv.ParseFloat(share.Values[0].Text, 64)
+			reads, writes = reads || percent > 0, writes || percent < 100
+		case strings.EqualFold(fwd.Text("operation", "read"), "write"):
+			writes = true
+		default:
+			reads = true
+		}
+	}
+	if _, loops := o.loops("forrdpct"); loops {
+		reads, writes = true, true
+	}
+	if writes {
+		kind = 1
+	}
+	return kind, !others && reads != writes
+}
+
+func (o *File) loops(key string) (parmfile.Parameter, bool) {
+	for _, rd := range o.file.Of(parmfile.Run) {
+		if p, has := rd.Get(key); has {
+			return p, true
+		}
+	}
+	return parmfile.Parameter{}, false
+}
