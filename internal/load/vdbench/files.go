@@ -167,40 +167,45 @@ func (f *filesBuilder) rated(rd *parmfile.Definition, loops map[string]string) {
 	base := fileRun{elapsed: rd.Seconds("elapsed", 30*time.Second), warmup: rd.Seconds("warmup", 0), pause: rd.Seconds("pause", 0), format: f.formatOf(rd)}
 	base.interval = rd.Seconds("interval", min(base.elapsed/2, time.Minute))
 	f.works(rd, loops, &base)
-	forLoops := "None"
-	if len(loops) > 0 {
-		var named []string
-		for _, p := range loopsOf(rd) {
-			named = append(named, strings.TrimPrefix(p.Key.Text, "for")+"="+loops[p.Key.Text])
-		}
-		forLoops = strings.Join(named, ",")
-	}
 	p, has := rd.Get("fwdrate")
 	if !has {
 		f.no(rd.Name, "rd=%s has no fwdrate", rd.Name.Text)
 		return
 	}
-	for _, text := range p.Expand() {
+	rates := p.Expand()
+	for _, text := range rates {
 		next := base
 		switch text = strings.ToLower(text); text {
 		case "max":
 		case "curve":
 			f.no(p.Key, "fwdrate=curve: curves belong to raw workloads; give rates")
 		default:
-			rate, _ := strconv.ParseFloat(text, 64)
+			rate := parmfile.ParseRate(text)
 			if next.rate = rate * f.rates; next.rate <= 0 {
 				f.no(p.Key, "fwdrate=%s", text)
 			}
 			next.keep = false
 			text = strconv.FormatFloat(next.rate, 'f', -1, 64)
 		}
-		next.name = fmt.Sprintf("RD=%s; fwdrate: %s; elapsed=%g; For loops: %s", rd.Name.Text, text, next.elapsed.Seconds(), forLoops)
+		next.name = fileRunName(rd, loops, text, len(rates) > 1)
 		if f.made += len(next.works); f.made > streamsMax {
 			f.no(rd.Name, "more than %d workloads on file systems in all runs", streamsMax)
 			return
 		}
 		f.files.runs = append(f.files.runs, next)
 	}
+}
+
+// fileRunName is the name of a run as vdbench prints it.
+func fileRunName(rd *parmfile.Definition, loops map[string]string, rate string, several bool) string {
+	again, end := "", ";"
+	if several {
+		again = "fwdrate=" + rate
+	}
+	if rate == "max" {
+		end = "."
+	}
+	return fmt.Sprintf("RD=%s; %s; fwdrate=%s%s For loops: %s", rd.Name.Text, timesOf(rd), rate, end, forLoops(rd, loops, again))
 }
 
 // formatOf reads format=.

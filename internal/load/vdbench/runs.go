@@ -11,11 +11,12 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/vdbench/parmfile"
+	"github.com/braggdev/bragg/internal/unit"
 )
 
 // run is one run: a run definition with one value of each of its loops and one rate.
 type run struct {
-	name     string // as vdbench prints it: "RD=rd1; I/O rate: 1000; For loops: threads=4"
+	name     string // as vdbench prints it: "RD=rd1; I/O rate: 1000; elapsed=60; For loops: threads=4 iorate=1000"
 	rate     float64
 	curve    float64 // percent of the maximum of the run before the points; 0: rate holds
 	maximum  bool    // finds the maximum of a curve
@@ -137,26 +138,26 @@ var curveDefault = []string{"10", "50", "70", "80", "90", "100"}
 // rated makes the runs of one combination of loops, by its rates.
 func (b *builder) rated(rd *parmfile.Definition, loops map[string]string) (all []run) {
 	base := b.base(rd, loops)
-	forLoops := "None"
-	var named []string
-	for _, p := range loopsOf(rd) {
-		named = append(named, strings.TrimPrefix(p.Key.Text, "for")+"="+loops[p.Key.Text])
-	}
-	if len(named) > 0 {
-		forLoops = strings.Join(named, ",")
-	}
+	p, _ := rd.Get("iorate")
+	rates := p.Expand()
 	add := func(rate string, change func(*run)) {
 		next := base
 		change(&next)
-		next.name = fmt.Sprintf("RD=%s; I/O rate: %s; elapsed=%g; For loops: %s", rd.Name.Text, rate, next.elapsed.Seconds(), forLoops)
+		name, again := rd.Name.Text, ""
+		if next.curve > 0 {
+			name += fmt.Sprintf("_(%g%%)", next.curve)
+		}
+		if len(rates) > 1 {
+			again = "iorate=" + rate[strings.LastIndexByte(rate, ' ')+1:]
+		}
+		next.name = fmt.Sprintf("RD=%s; I/O rate: %s; %s; For loops: %s", name, rate, timesOf(rd), forLoops(rd, loops, again))
 		all = append(all, next)
 	}
 	control := "Uncontrolled"
 	if len(base.streams) > 0 && base.streams[0].weight > 0 {
 		control = "Controlled"
 	}
-	p, _ := rd.Get("iorate")
-	for _, text := range p.Expand() {
+	for _, text := range rates {
 		switch text = strings.ToLower(text); text {
 		case "max":
 			add(control+" MAX", func(*run) {})
@@ -174,7 +175,7 @@ func (b *builder) rated(rd *parmfile.Definition, loops map[string]string) (all [
 				add(point+" % of the maximum", func(r *run) { r.curve, r.stop = percent, rd.Number("stopcurve", 0) })
 			}
 		default:
-			rate, _ := strconv.ParseFloat(text, 64)
+			rate := parmfile.ParseRate(text)
 			if rate *= b.rates; rate <= 0 {
 				b.no(rd.Word("iorate"), "iorate=%s", text)
 			}
@@ -182,6 +183,45 @@ func (b *builder) rated(rd *parmfile.Definition, loops map[string]string) (all [
 		}
 	}
 	return all
+}
+
+// timesOf names the length of a run as vdbench does.
+func timesOf(rd *parmfile.Definition) string {
+	text := fmt.Sprintf("elapsed=%g", rd.Seconds("elapsed", 30*time.Second).Seconds())
+	if warmup := rd.Seconds("warmup", 0); warmup > 0 {
+		text += fmt.Sprintf(" warmup=%g", warmup.Seconds())
+	}
+	return text
+}
+
+// forLoops names the values of a run's loops as vdbench does, and one more.
+func forLoops(rd *parmfile.Definition, loops map[string]string, more string) string {
+	var named []string
+	for _, p := range loopsOf(rd) {
+		value := loops[p.Key.Text]
+		if n, is := parmfile.ParseSize(value); is && p.Key.Text == "forxfersize" {
+			value = inUnits(n)
+		}
+		named = append(named, strings.TrimPrefix(p.Key.Text, "for")+"="+value)
+	}
+	if more != "" {
+		named = append(named, strings.ToLower(more))
+	}
+	if named == nil {
+		return "None"
+	}
+	return strings.Join(named, " ")
+}
+
+// inUnits is a size as vdbench prints it: "4k", "1m".
+func inUnits(n int64) string {
+	switch {
+	case n > 0 && n%unit.MiB == 0:
+		return fmt.Sprintf("%dm", n/unit.MiB)
+	case n > 0 && n%unit.KiB == 0:
+		return fmt.Sprintf("%dk", n/unit.KiB)
+	}
+	return strconv.FormatInt(n, 10)
 }
 
 // base is what all runs of one combination of loops share.

@@ -167,8 +167,8 @@ func TestRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(names) != 12 || names[0] != "RD=rd1; I/O rate: 100; elapsed=20; For loops: threads=1,xfersize=4k" ||
-		names[11] != "RD=rd1; I/O rate: Controlled MAX; elapsed=20; For loops: threads=4,xfersize=8k" {
+	if len(names) != 12 || names[0] != "RD=rd1; I/O rate: 100; elapsed=20 warmup=10; For loops: threads=1 xfersize=4k iorate=100" ||
+		names[11] != "RD=rd1; I/O rate: Controlled MAX; elapsed=20 warmup=10; For loops: threads=4 xfersize=8k iorate=max" {
 		t.Errorf("%q", names)
 	}
 	first := jobs[0]

@@ -64,7 +64,7 @@ var specs = map[Kind][]spec{
 		{key: "stopafter", check: one(anything)}, {key: "threads", check: one(count)}, {key: "xfersize", check: mixOrRange},
 	},
 	Run: {
-		{key: "wd", check: list(anything)}, {key: "sd", check: list(anything)}, {key: "fwd", check: list(anything)}, {key: "fwdrate", check: list(rate)},
+		{key: "wd", check: list(anything)}, {key: "sd", check: list(anything)}, {key: "fwd", check: list(anything)}, {key: "fwdrate", check: loop(rate)},
 		{key: "format", check: list(oneOf("yes", "no", "only", "restart", "clean", "once", "directories", "limited", "complete"))},
 		{key: "operations", check: list(operation)}, {key: "foroperations", check: list(operation)}, {key: "fordepth", check: loop(count)},
 		{key: "forwidth", check: loop(count)}, {key: "forfiles", check: loop(count)}, {key: "forsizes", check: loop(size)}, {key: "fortotal", check: loop(size)},

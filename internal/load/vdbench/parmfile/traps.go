@@ -127,6 +127,9 @@ func (f *File) times(rd *Definition) {
 	elapsed := rd.Seconds("elapsed", elapsedDefault*1e9).Seconds()
 	interval := rd.Seconds("interval", 0).Seconds()
 	warmup := rd.Seconds("warmup", 0).Seconds()
+	if n := elapsed / interval; interval > 0 && math.Abs(n-math.Round(n)) > 1e-6 {
+		f.fault(rd.Word("elapsed"), "elapsed-not-multiple", fmt.Sprintf("elapsed of %g s is not a multiple of the interval of %g s", elapsed, interval), "vdbench refuses it, too")
+	}
 	if interval == 0 {
 		interval = min(elapsed/2, intervalMaximum)
 	}

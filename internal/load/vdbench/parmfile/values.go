@@ -64,7 +64,19 @@ func rate(text string) string {
 	if t := strings.ToLower(text); t == "max" || t == "curve" {
 		return ""
 	}
+	if v := ParseRate(text); v > 0 && !math.IsInf(v, 0) {
+		return ""
+	}
 	return number(text)
+}
+
+// ParseRate reads operations per second, which may have the unit of a size: 1k is 1024. Other text is 0.
+func ParseRate(text string) float64 {
+	if v, err := strconv.ParseFloat(text, 64); err == nil {
+		return v
+	}
+	n, _ := ParseSize(text)
+	return float64(n)
 }
 
 func flag(text string) string {
@@ -242,6 +254,9 @@ func (p Parameter) expand(kind valueKind) (values []string, problem string) {
 	if !lowOK || !highOK || !(stepOK && by > 0 || step == "d") || low == 0 && step == "d" || high == 0 && step == "d" {
 		return nil, fmt.Sprintf("(%s) is not a range with a step", short(strings.Join(texts, ",")))
 	}
+	if step != "d" && low > high {
+		return nil, fmt.Sprintf("of a range that goes down by a step, vdbench runs only %s: write the values out, or halve them with (64-1,d)", from)
+	}
 	for v := low; low <= high && v <= high || low > high && v >= high; {
 		if len(values) >= loopMax {
 			return nil, fmt.Sprintf("more than %d values", loopMax)
@@ -251,12 +266,10 @@ func (p Parameter) expand(kind valueKind) (values []string, problem string) {
 		}
 		values = append(values, strconv.FormatInt(v, 10))
 		switch {
-		case step != "d" && low <= high && v > math.MaxInt64-by, step == "d" && low <= high && v > math.MaxInt64/2:
+		case step != "d" && v > math.MaxInt64-by, step == "d" && low <= high && v > math.MaxInt64/2:
 			return values, ""
-		case step != "d" && low <= high:
-			v += by
 		case step != "d":
-			v -= by
+			v += by
 		case low <= high:
 			v *= 2
 		default:
