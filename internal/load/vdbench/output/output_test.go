@@ -269,6 +269,13 @@ func TestJudge(t *testing.T) {
 			t.Errorf("%q: %+v", line, r)
 		}
 	}
+	const full = "10:14:31.525 localhost-0: 10:14:31.519 op: write  lun: /data/sdb                 lba:     25165824 0x01800000 xfer:  1048576 errno: ENOSPC: 'No space left on device'\n"
+	for _, failed := range []string{full, "Error:         ENOSPC: 'No space left on device'\n"} {
+		r := output.Judge(strings.Repeat(failed, 8) + "10:14:32.595 Vdbench terminating due to Data Validation or I/O errors. See errorlog.html.\n" + good)
+		if r.Good() || len(r.Errors) != 2 || !strings.Contains(r.Errors[0], "No space left on device") || !strings.Contains(r.Errors[1], "terminating") {
+			t.Errorf("%+v", r)
+		}
+	}
 	if r := output.Judge("marked in error: 0\n" + good); !r.Good() {
 		t.Errorf("no errors: %+v", r)
 	}

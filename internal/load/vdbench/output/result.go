@@ -16,6 +16,9 @@ const completed = "Vdbench execution completed successfully"
 // faultPattern finds lines about errors.
 var faultPattern = regexp.MustCompile(`RuntimeException|java\.lang\.|Data Validation error|Vdbench terminating|Heartbeat monitor:|marked in error: *[1-9]`)
 
+// ioPattern finds lines about one failed operation, of raw I/O and of files. The first one says what failed.
+var ioPattern = regexp.MustCompile(`\berrno: |^Error: +[A-Z]`)
+
 // Bounds of what is quoted.
 const (
 	errorsMax     = 4
@@ -24,11 +27,16 @@ const (
 
 // Judge reads what vdbench printed. If that was cut, it has not completed.
 func Judge(text string) (r Result) {
+	failed := false // an operation
 	for line := range strings.Lines(text) {
 		body, whole := strings.CutSuffix(line, "\n")
 		if strings.Contains(body, completed) {
 			r.Completed = r.Completed || whole
-		} else if len(r.Errors) < errorsMax && faultPattern.MatchString(body) {
+			continue
+		}
+		io := ioPattern.MatchString(body)
+		if len(r.Errors) < errorsMax && (io && !failed || faultPattern.MatchString(body)) {
+			failed = failed || io
 			r.Errors = append(r.Errors, strings.ToValidUTF8(strings.TrimSpace(body[:min(len(body), errorBytesMax)]), "\uFFFD"))
 		}
 	}
