@@ -175,3 +175,23 @@ func TestMain(m *testing.M) {
 	}
 	os.Exit(m.Run())
 }
+
+// Files are opened with the flags of their workload, or else of their file system.
+func TestOwnFilesPlan(t *testing.T) {
+	const text = "fsd=fsd1,anchor=/a,depth=2,width=2,files=10,sizes=64k,openflags=directio\nfsd=fsd2,anchor=/b,depth=1,width=1,files=10,sizes=(4k,50,12k,50)\n" +
+		"fwd=a,fsd=fsd1,operation=read\nfwd=b,fsd=fsd*,operation=getattr\nfwd=c,fsd=fsd1,operation=write,openflags=fsync,threads=4\nrd=rd1,fwd=a,fwdrate=max,elapsed=10,format=yes\n"
+	w := played(t, text)
+	p, err := vdbench.Generator{}.Plan(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Jobs) != 3 || !p.Jobs[0].Direct || p.Jobs[1].Direct || p.Jobs[2].Direct || p.Jobs[0].QueueDepth != 1 || p.Jobs[2].QueueDepth != 4 {
+		t.Errorf("%+v", p.Jobs)
+	}
+	if want := int64(40*64<<10 + 10*8<<10); len(p.Extents) != 1 || p.Extents[0].Length != want || p.Extents[0].Device != "/dev/sdb" {
+		t.Errorf("%+v, want %d bytes", p.Extents, want)
+	}
+	if got := p.Engine.Operations; strings.Join(got, " ") != "read write getattr" {
+		t.Errorf("operations %q", got)
+	}
+}

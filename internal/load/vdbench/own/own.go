@@ -151,7 +151,12 @@ func (o *File) planTrees(w *load.Workload, p *load.Plan) error {
 		p.Notes = append(p.Notes, fmt.Sprintf("fsd=%s: about %s, anchor: a folder on disk %s", fsd.Name.Text, unit.FormatBytes(bytes), o.disk))
 	}
 	for _, fwd := range o.file.Of(parmfile.FileWork) {
-		p.Jobs = append(p.Jobs, job(fwd.Name.Text, fwd, fileThreadsDefault, total))
+		j := job(fwd.Name.Text, fwd, fileThreadsDefault, total)
+		if _, own := fwd.Get("openflags"); !own {
+			of, _ := fwd.Get("fsd")
+			j.Direct = !slices.ContainsFunc(o.file.Select(parmfile.FileSystem, of), func(fsd *parmfile.Definition) bool { return !direct(fsd) })
+		}
+		p.Jobs = append(p.Jobs, j)
 	}
 	p.Extents = append(p.Extents, extent.Extent{Device: o.disk, Length: total, Writes: true})
 	if o.factor < 1 {
