@@ -117,6 +117,13 @@ func markedProcesses() map[string][]int {
 // markOf returns the mark of a process. An ended process has none, even before it was waited for.
 func markOf(pid int) (string, bool) {
 	environment, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	for range 50 {
+		if err != nil || len(environment) > 0 || !starting(pid) {
+			break
+		}
+		time.Sleep(time.Millisecond)
+		environment, err = os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	}
 	if err != nil {
 		return "", false
 	}
@@ -126,6 +133,16 @@ func markOf(pid int) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// starting reports whether the kernel has not set up the program of a process yet: its starter goes on before its arguments and environment are
+// to be seen. Threads of the kernel and ended processes have no program.
+func starting(pid int) bool {
+	if arguments, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err != nil || len(arguments) > 0 {
+		return false
+	}
+	_, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+	return err == nil
 }
 
 // killMarked kills a process if it carries the mark. The descriptor pins the process: check and signal apply to the same
