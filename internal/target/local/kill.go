@@ -114,14 +114,18 @@ func markedProcesses() map[string][]int {
 	return marked
 }
 
+// startingLooks bounds the milliseconds that a process may be starting.
+const startingLooks = 100
+
 // markOf returns the mark of a process. An ended process has none, even before it was waited for.
 func markOf(pid int) (string, bool) {
 	environment, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-	for range 50 {
-		if err != nil || len(environment) > 0 || !starting(pid) {
-			break
+	for looks := startingLooks; err == nil && len(environment) == 0 && looks > 0; looks-- {
+		if starting(pid) {
+			time.Sleep(time.Millisecond)
+		} else {
+			looks = 0 // after one more, because it may have been starting at the last one
 		}
-		time.Sleep(time.Millisecond)
 		environment, err = os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	}
 	if err != nil {
