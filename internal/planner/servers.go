@@ -31,6 +31,9 @@ func (p *workloadPlan) dataGroup() string {
 
 // checkServers reports a workload that names servers which its generator does not have, or lacks those that it needs.
 func (c workloads) checkServers(p *workloadPlan) bool {
+	if p.scenario.Group == "" { // an unknown group was reported
+		return false
+	}
 	d := diag.Diagnostic{Code: "server-group", Severity: diag.SeverityError, Pos: p.scenario.Pos}
 	switch named, servers := p.scenario.ServerGroup != "", p.kind.Servers; {
 	case servers == load.ServersMay && p.scenario.Mesh:

@@ -40,6 +40,9 @@ func (p *parser) workload(e entry) Workload {
 	p.options(f, &w)
 	if _, ok := f.get("server_group"); ok {
 		w.ServerGroup, w.Mesh = p.groupRef(f, "server_group"), f.oneOf("server_pairing", []string{"pairs", "mesh"}) == "mesh"
+		if w.ServerGroup == "" {
+			w.Group = "" // nothing more can be said of it: it would be taken for one whose VMs run servers
+		}
 	}
 	return w
 }
