@@ -72,7 +72,7 @@ func (in *running) prepare() (err error) {
 	for _, d := range devices {
 		if in.own.disk != "" {
 			return &diag.Error{Code: "disk-without-files", Exit: diag.ExitUnavailable, Message: fmt.Sprintf("disk %s is a block device, and the trees of a vdbench of your own are beside disks that are files only", d.Name),
-				Hint: "use the targets local or ssh, or the native engine"}
+				Hint: "use the targets local or ssh"}
 		}
 		if d.Held {
 			continue
