@@ -118,7 +118,7 @@ func (r *record) add(rep report) {
 		speeds[i] = float64(s.bytes) / max(rep.length.Seconds(), 1e-9)
 	}
 	for d, n := range bytes {
-		r.spread(d, from, p.at, n, max(1, p.output.block))
+		r.count(d, from, p.at, n, max(1, p.output.block))
 	}
 	r.streams[rep.pair] = speeds
 	r.gauge(rep, p)
@@ -126,24 +126,11 @@ func (r *record) add(rep report) {
 	r.release()
 }
 
-// spread counts bytes that were moved at a constant rate from one time to another, in the intervals of these times. Operations are
-// blocks, as iperf3 writes them.
-func (r *record) spread(direction int, from, to int64, bytes uint64, block int) {
-	period := int64(r.Period())
-	for at, left := from, bytes; at < to || left > 0; {
-		end := min((at/period+1)*period, to)
-		part := left
-		if end < to {
-			part = min(left, uint64(float64(left)*float64(end-at)/float64(to-at)))
-		}
-		whole := r.rest[direction] + part
-		r.Count(direction, max(end-1, from), whole/uint64(block), part)
-		r.rest[direction] = whole % uint64(block)
-		if left -= part; end >= to {
-			break
-		}
-		at = end
-	}
+// count counts bytes that were moved from one time to another. Operations are blocks, as iperf3 writes them.
+func (r *record) count(direction int, from, to int64, bytes uint64, block int) {
+	whole := r.rest[direction] + bytes
+	r.Spread(direction, from, to, whole/uint64(block), bytes)
+	r.rest[direction] = whole % uint64(block)
 }
 
 // gauge computes what a report says of all streams of this VM.

@@ -153,6 +153,24 @@ func (r *Recorder) Count(kind int, at int64, operations, bytes uint64) {
 	r.last = max(r.last, at)
 }
 
+// Spread counts such operations that were completed at a constant rate from one time to another, in the intervals of these times.
+func (r *Recorder) Spread(kind int, from, to int64, operations, bytes uint64) {
+	period := int64(r.Period())
+	for at := from; ; {
+		end := min((at/period+1)*period, to)
+		n, b := operations, bytes
+		if end < to {
+			part := float64(end-at) / float64(to-at)
+			n, b = min(n, uint64(float64(n)*part)), min(b, uint64(float64(b)*part))
+		}
+		r.Count(kind, max(end-1, from), n, b)
+		if end >= to {
+			return
+		}
+		operations, bytes, at = operations-n, bytes-b, end
+	}
+}
+
 // CountTimed counts operations whose latencies a program states as a histogram, in a load without a rate: those that were completed by a
 // time, since the call before.
 func (r *Recorder) CountTimed(kind int, at int64, latencies *stat.Histogram) {

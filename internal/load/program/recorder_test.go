@@ -34,7 +34,11 @@ func TestRecorderKeepsEveryOperation(t *testing.T) {
 				r.Release(now - int64(500*time.Millisecond))
 			}
 			if random.IntN(50) == 0 {
-				r.Count(1, now, 7, 7*512)
+				if from := now - random.Int64N(int64(400*time.Millisecond)); random.IntN(2) == 0 {
+					r.Spread(1, from, now, 7, 7*512)
+				} else {
+					r.Count(1, now, 7, 7*512)
+				}
 				r.CountFailed(1, now, "ignored", 2)
 				counted += 7
 			}
@@ -55,6 +59,25 @@ func TestRecorderKeepsEveryOperation(t *testing.T) {
 		}
 		if done != r.Done || bytes != 512*done || failed != r.Failed || skipped != r.Skipped || r.Rated && due != 300+counted {
 			t.Fatalf("seed %d: %d done, %d failed, %d skipped, %d due, and the totals are %d, %d, %d", seed, done, failed, skipped, due, r.Done, r.Failed, r.Skipped)
+		}
+	}
+}
+
+// What was completed at a constant rate is in every interval of its time, by the time that it has of it.
+func TestRecorderSpreads(t *testing.T) {
+	var got []interval.Interval
+	r := &program.Recorder{Workload: load.Workload{Name: "W"}, Sink: load.SinkFunc(func(iv interval.Interval) { got = append(got, iv) })}
+	r.Begin(0)
+	r.Spread(0, int64(500*time.Millisecond), int64(3*time.Second), 250, 1000)
+	r.Spread(0, int64(3*time.Second), int64(3*time.Second), 3, 7) // in no time
+	r.Finish(int64(4 * time.Second))
+	want := [][2]uint64{{50, 200}, {100, 400}, {100, 400}, {3, 7}}
+	if len(got) != len(want) {
+		t.Fatalf("%d intervals", len(got))
+	}
+	for i, iv := range got {
+		if d := iv.Directions[0]; d.Operations != want[i][0] || d.Bytes != want[i][1] {
+			t.Errorf("interval %d: %d operations, %d bytes, want %v", i, d.Operations, d.Bytes, want[i])
 		}
 	}
 }

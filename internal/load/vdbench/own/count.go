@@ -89,7 +89,7 @@ func (c *counts) row(r *output.Row) {
 	}
 	from := max(c.last, at-int64(time.Second))
 	for kind, t := range c.traffic(r) {
-		c.spread(kind, from, at, t)
+		c.out.Spread(kind, from, at, whole(t.operations), whole(t.bytes))
 	}
 	c.out.Gauge(interval.GaugeValues{float64(c.runs)}, at-1)
 	c.last = at
@@ -127,21 +127,7 @@ const (
 	sector   = 512 // transfers are multiples of it, but for the ends of files of other sizes
 )
 
-// spread counts operations from one time to another in the intervals of these times. What is not a number counts nothing.
-func (c *counts) spread(kind int, from, to int64, t moved) {
-	operations, bytes := whole(t.operations), whole(t.bytes)
-	period := int64(c.out.Period())
-	for at := from; at < to; {
-		end := min((at/period+1)*period, to)
-		part := float64(end-at) / float64(to-at)
-		n, b := uint64(math.Round(float64(operations)*part)), uint64(math.Round(float64(bytes)*part))
-		if n > 0 || b > 0 {
-			c.out.Count(kind, end-1, n, b)
-		}
-		operations, bytes, at = operations-n, bytes-b, end
-	}
-}
-
+// whole rounds what is to be counted. What is not a number counts nothing.
 func whole(v float64) uint64 {
 	if v > 0 && v < math.MaxInt64 {
 		return uint64(math.Round(v))
