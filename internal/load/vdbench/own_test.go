@@ -195,3 +195,34 @@ func TestOwnFilesPlan(t *testing.T) {
 		t.Errorf("operations %q", got)
 	}
 }
+
+// vdbench has one histogram for all operations on files: it is that of a kind only if no other is requested, wherever in the file.
+func TestOwnKinds(t *testing.T) {
+	for text, want := range map[string]string{
+		"fwd=a,fsd=f\nrd=r,fwd=a,fwdrate=9":                                                    "",
+		"fwd=a,fsd=f,operation=write\nrd=r,fwd=a,fwdrate=9":                                    "",
+		"fwd=a,fsd=f,operation=getattr\nrd=r,fwd=a,fwdrate=9":                                  "read write getattr",
+		"fwd=a,fsd=f,rdpct=100\nrd=r,fwd=a,fwdrate=9":                                          "",
+		"fwd=a,fsd=f,rdpct=50\nrd=r,fwd=a,fwdrate=9":                                           "mixed",
+		"fwd=a,fsd=f,operation=write\nfwd=b,fsd=f\nrd=r,fwd=a,fwdrate=9":                       "mixed",
+		"fwd=a,fsd=f\nrd=r,fwd=a,fwdrate=9,operations=(read,write)":                            "mixed",
+		"fwd=a,fsd=f\nrd=r,fwd=a,fwdrate=9,foroperations=(read,getattr)":                       "read write getattr mixed",
+		"fwd=a,fsd=f\nrd=r,fwd=a,fwdrate=9,forrdpct=(0,50)":                                    "mixed",
+		"fwd=a,fsd=f,operation=create\nfwd=b,fsd=f,operation=delete\nrd=r,fwd=(a,b),fwdrate=9": "read write create delete mixed",
+	} {
+		p, err := vdbench.Generator{}.Plan(played(t, "fsd=f,anchor=/a,depth=1,width=1,files=1,sizes=64k\n"+text+",elapsed=10\n"))
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		got := p.Engine.Operations
+		for _, n := range p.Engine.Notes {
+			if n.Code == "no-latency-by-kind" {
+				got = append(got, "mixed")
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}

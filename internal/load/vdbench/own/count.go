@@ -2,7 +2,6 @@ package own
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"math"
 	"os"
@@ -11,11 +10,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load/program"
 	"github.com/braggdev/bragg/internal/load/vdbench/output"
 	"github.com/braggdev/bragg/internal/stat"
+	"github.com/braggdev/bragg/internal/unit"
 )
 
 // counts are the rows of flatfile.html as operations of the load. vdbench 5.04.05 writes them in pieces long after their time, so that each
@@ -102,7 +101,7 @@ type moved struct{ operations, bytes float64 }
 func (c *counts) traffic(r *output.Row) []moved {
 	if c.own.disk != "" {
 		all := []moved{{r.Rates["read"], inSectors(r.ReadMebibytes)}, {r.Rates["write"], inSectors(r.WriteMebibytes)}}
-		for _, kind := range c.own.operations() {
+		for _, kind := range c.own.others {
 			all = append(all, moved{operations: r.Rates[kind]})
 		}
 		return all
@@ -120,12 +119,11 @@ func (c *counts) traffic(r *output.Row) []moved {
 }
 
 // inSectors are whole sectors of what vdbench states to about 52 bytes.
-func inSectors(mebibytes float64) float64 { return math.Round(mebibytes*mebibyte/sector) * sector }
+func inSectors(mebibytes float64) float64 {
+	return math.Round(mebibytes*float64(unit.MiB)/sector) * sector
+}
 
-const (
-	mebibyte = 1 << 20
-	sector   = 512 // transfers are multiples of it, but for the ends of files of other sizes
-)
+const sector = 512 // transfers are multiples of it, but for the ends of files of other sizes
 
 // whole rounds what is to be counted. What is not a number counts nothing.
 func whole(v float64) uint64 {
@@ -166,16 +164,4 @@ func (c *counts) merge(kind int, all []output.Distribution, of func(*output.Dist
 	if sum.Count() > 0 {
 		c.out.Latencies(kind, sum)
 	}
-}
-
-// conclude judges the load by what vdbench printed, since its exit code says little, and reads its histogram.
-func (in *running) conclude(failed error) error {
-	if r := output.Judge(in.said.String()); !r.Good() {
-		text := strings.Join(r.Errors, "; ")
-		if text == "" {
-			text = "it does not say that it completed"
-		}
-		return &diag.Error{Code: "vdbench-failed", Exit: diag.ExitUndecided, Message: fmt.Sprintf("vdbench: %s", text), Err: failed, Hint: "vdbench.txt in the bundle has what it printed"}
-	}
-	return in.counts.latencies()
 }

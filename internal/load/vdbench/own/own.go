@@ -29,6 +29,8 @@ type File struct {
 	disk    string                 // that the trees of file systems are on, if the file has any
 	factor  float64                // of files in each folder; less than 1 in a rehearsal
 	takes   time.Duration
+	io      [2]bool  // whether workloads on file systems read and write
+	others  []string // other operations of theirs
 }
 
 // Read checks what would reach vdbench. The trees of file systems are on a disk.
@@ -54,6 +56,7 @@ func Read(f *parmfile.File, w *load.Workload, disk string) *File {
 			o.takes += d.Seconds("warmup", 0) + d.Seconds("elapsed", 30*time.Second)
 		}
 	}
+	o.io, o.others = kindsOf(f)
 	if len(o.luns) > 0 && o.disk != "" {
 		o.refuse(f.Of(parmfile.Storage)[0].Name, "a file with both sd and fsd; write two")
 	}
@@ -81,8 +84,8 @@ func (o *File) Engine() interval.Engine {
 		note(noteBytes, "vdbench does not state bytes of reads and writes apart: they are shared out by operations")
 		return e
 	}
-	if more := o.operations(); len(more) > 0 {
-		e.Operations = append([]string{"read", "write"}, more...)
+	if len(o.others) > 0 {
+		e.Operations = append([]string{"read", "write"}, o.others...)
 	}
 	if _, one := o.oneKind(); !one {
 		note(noteMixed, "vdbench states response times of all operations on files together, which belong to no kind: they are in histogram.html only")

@@ -5,11 +5,11 @@ import (
 	"math"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/load/vdbench/parmfile"
+	"github.com/braggdev/bragg/internal/load/vdbench/tree"
 )
 
 // passed are the parameters that reach vdbench itself. A scenario is untrusted: what runs commands, reads or writes files by name, or
@@ -28,8 +28,8 @@ var passed = map[parmfile.Kind][]string{
 // plainValue has no character that begins a comment, a variable or another parameter.
 var plainValue = regexp.MustCompile(`^[A-Za-z0-9_./*%:-]{1,200}$`)
 
-// pair are operations that need a second file system, which is not passed on.
-var pair = []string{"copy", "move"}
+// ofTwo are operations that need a second file system, which is not passed on.
+var ofTwo = []string{"copy", "move"}
 
 // check refuses what must not reach vdbench.
 func (o *File) check(d *parmfile.Definition) {
@@ -46,13 +46,24 @@ func (o *File) check(d *parmfile.Definition) {
 			o.refuse(p.Key, "%s of %s is not passed to vdbench", p.Key.Text, d.Kind)
 		}
 		for _, v := range p.Values {
-			number := p.Key.Text != "data_errors" || strings.Trim(v.Text, "0123456789") == ""
-			operation := !strings.HasSuffix(p.Key.Text, "operation") && !strings.HasSuffix(p.Key.Text, "operations") || !slices.Contains(pair, strings.ToLower(v.Text))
-			if !number || !operation || !plainValue.MatchString(v.Text) {
+			if !passes(p.Key.Text, v.Text) {
 				o.refuse(v, "this value of %s is not passed to vdbench", p.Key.Text)
 			}
 		}
 	}
+}
+
+// passes reports whether a value may reach vdbench.
+func passes(key, value string) bool {
+	switch {
+	case !plainValue.MatchString(value):
+		return false
+	case key == "data_errors": // which could also be a command
+		return strings.Trim(value, "0123456789") == ""
+	case strings.Contains(key, "operation"):
+		return !slices.Contains(ofTwo, strings.ToLower(value))
+	}
+	return true
 }
 
 func (o *File) refuse(word parmfile.Word, format string, args ...any) {
@@ -120,15 +131,8 @@ func (o *File) treeBytes(fsd *parmfile.Definition) int64 {
 		high, _ := parmfile.ParseSize(p.Values[1].Text)
 		mean = float64(low+high) / 2
 	}
-	width, depth := fsd.Number("width", 1), fsd.Number("depth", 1)
-	folders := math.Pow(width, depth)
-	if fsd.Text("distribution", "bottom") == "all" {
-		folders = 0
-		for level := 1.0; level <= depth && folders < math.MaxInt32; level++ {
-			folders += math.Pow(width, level)
-		}
-	}
-	return int64(min(folders*float64(o.files(fsd))*mean, math.MaxInt64/1e3))
+	l := tree.Layout{Depth: int(fsd.Number("depth", 1)), Width: int(fsd.Number("width", 1)), Files: o.files(fsd), All: fsd.Text("distribution", "bottom") == "all"}
+	return int64(min(float64(l.Count())*mean, math.MaxInt64/1e3))
 }
 
 func written(p parmfile.Parameter) string {
@@ -143,55 +147,49 @@ func written(p parmfile.Parameter) string {
 	}
 }
 
-// operations are the kinds of operations of file systems beside reading and writing, in the order of the file.
-func (o *File) operations() (kinds []string) {
-	add := func(p parmfile.Parameter) {
-		for _, v := range p.Values {
-			if kind := strings.ToLower(v.Text); kind != "read" && kind != "write" && !slices.Contains(kinds, kind) {
-				kinds = append(kinds, kind)
-			}
+// kindsOf are the kinds of operations that workloads on file systems and their runs ask for: first those of I/O, then others in the order of the file.
+func kindsOf(f *parmfile.File) (io [2]bool, others []string) {
+	add := func(kind string) {
+		switch kind = strings.ToLower(kind); {
+		case kind == "read":
+			io[0] = true
+		case kind == "write":
+			io[1] = true
+		case !slices.Contains(others, kind):
+			others = append(others, kind)
 		}
 	}
-	for i := range o.file.Definitions {
-		d := &o.file.Definitions[i]
-		for _, key := range []string{"operation", "operations", "foroperations"} {
-			if p, has := d.Get(key); has && (d.Kind == parmfile.FileWork || d.Kind == parmfile.Run) {
-				add(p)
-			}
+	for _, fwd := range f.Of(parmfile.FileWork) {
+		if _, mixed := fwd.Get("rdpct"); !mixed {
+			add(fwd.Text("operation", "read"))
+		} else {
+			percent := fwd.Number("rdpct", 100)
+			io[0], io[1] = io[0] || percent > 0, io[1] || percent < 100
 		}
 	}
-	return kinds
+	for _, rd := range f.Of(parmfile.Run) {
+		for _, key := range []string{"operations", "foroperations"} {
+			p, _ := rd.Get(key)
+			for _, v := range p.Values {
+				add(v.Text)
+			}
+		}
+		if _, mixed := rd.Get("forrdpct"); mixed {
+			io = [2]bool{true, true}
+		}
+	}
+	return io, others
 }
 
-// oneKind is the kind of operations of all workloads on file systems, if there is only one.
+// oneKind is the number of the kind of operations of all workloads on file systems, if there is only one.
 func (o *File) oneKind() (kind int, one bool) {
-	reads, writes, others := false, false, len(o.operations()) > 0
-	for _, fwd := range o.file.Of(parmfile.FileWork) {
-		share, mixed := fwd.Get("rdpct")
-		switch {
-		case mixed:
-			percent, _ := strconv.ParseFloat(share.Values[0].Text, 64)
-			reads, writes = reads || percent > 0, writes || percent < 100
-		case strings.EqualFold(fwd.Text("operation", "read"), "write"):
-			writes = true
-		default:
-			reads = true
-		}
+	switch {
+	case len(o.others) > 1, len(o.others) == 1 && (o.io[0] || o.io[1]):
+		return 0, false
+	case len(o.others) == 1:
+		return 2, true
+	case o.io[1]:
+		return 1, !o.io[0]
 	}
-	if _, loops := o.loops("forrdpct"); loops {
-		reads, writes = true, true
-	}
-	if writes {
-		kind = 1
-	}
-	return kind, !others && reads != writes
-}
-
-func (o *File) loops(key string) (parmfile.Parameter, bool) {
-	for _, rd := range o.file.Of(parmfile.Run) {
-		if p, has := rd.Get(key); has {
-			return p, true
-		}
-	}
-	return parmfile.Parameter{}, false
+	return 0, true
 }

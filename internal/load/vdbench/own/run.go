@@ -16,6 +16,7 @@ import (
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/blockdev"
 	"github.com/braggdev/bragg/internal/load/program"
+	"github.com/braggdev/bragg/internal/load/vdbench/output"
 	"github.com/braggdev/bragg/internal/load/vdbench/parmfile"
 )
 
@@ -232,6 +233,18 @@ func (in *running) follow(ctx context.Context, axis program.Axis, out *program.R
 			out.Release(in.counts.known())
 		}
 	}
+}
+
+// conclude judges the load by what vdbench printed, since its exit code says little, and reads its histogram.
+func (in *running) conclude(failed error) error {
+	if r := output.Judge(in.said.String()); !r.Good() {
+		text := strings.Join(r.Errors, "; ")
+		if text == "" {
+			text = "it does not say that it completed"
+		}
+		return &diag.Error{Code: "vdbench-failed", Exit: diag.ExitUndecided, Message: fmt.Sprintf("vdbench: %s", text), Err: failed, Hint: "vdbench.txt in the bundle has what it printed"}
+	}
+	return in.counts.latencies()
 }
 
 // keep takes the files of vdbench into the bundle.
