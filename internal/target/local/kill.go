@@ -119,14 +119,14 @@ const startingLooks = 100
 
 // markOf returns the mark of a process. An ended process has none, even before it was waited for.
 func markOf(pid int) (string, bool) {
-	environment, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-	for looks := startingLooks; err == nil && len(environment) == 0 && looks > 0; looks-- {
-		if starting(pid) {
-			time.Sleep(time.Millisecond)
-		} else {
-			looks = 0 // after one more, because it may have been starting at the last one
+	path := fmt.Sprintf("/proc/%d/environ", pid)
+	environment, err := os.ReadFile(path)
+	for looks := 0; err == nil && len(environment) == 0 && looks < startingLooks; looks++ {
+		begun := !starting(pid) // before the look that counts
+		if environment, err = os.ReadFile(path); begun {
+			break
 		}
-		environment, err = os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+		time.Sleep(time.Millisecond)
 	}
 	if err != nil {
 		return "", false
