@@ -80,11 +80,11 @@ func (c Command) Start() (*Process, error) {
 	return p, nil
 }
 
-// onThread runs a function on a thread that is locked for it, and returns after it. With its own mounts, that is not the thread that the process
+// onThread runs a function on a thread that is locked for it, and returns after it. If it changes its mounts, that is not the thread that the process
 // began with, which never ends and whose mounts /proc shows as those of the process. While it is held, another goroutine has another thread.
-func onThread(ownMounts bool, f func()) {
+func onThread(mounts bool, f func()) {
 	runtime.LockOSThread()
-	if !ownMounts || !onFirstThread() {
+	if !mounts || !onFirstThread() {
 		f()
 		return
 	}
