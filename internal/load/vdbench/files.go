@@ -1,7 +1,6 @@
 package vdbench
 
 import (
-	"fmt"
 	"path"
 	"slices"
 	"strconv"
@@ -194,18 +193,6 @@ func (f *filesBuilder) rated(rd *parmfile.Definition, loops map[string]string) {
 		}
 		f.files.runs = append(f.files.runs, next)
 	}
-}
-
-// fileRunName is the name of a run as vdbench prints it.
-func fileRunName(rd *parmfile.Definition, loops map[string]string, rate string, several bool) string {
-	again, end := "", ";"
-	if several {
-		again = "fwdrate=" + rate
-	}
-	if rate == "max" {
-		end = "."
-	}
-	return fmt.Sprintf("RD=%s; %s; fwdrate=%s%s For loops: %s", rd.Name.Text, timesOf(rd), rate, end, forLoops(rd, loops, again))
 }
 
 // formatOf reads format=.

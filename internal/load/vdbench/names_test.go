@@ -19,7 +19,7 @@ const (
 )
 
 // named are parameter files with the names of their runs, as "vdbench -s" of 5.04.07 printed them. That prints the first rate in place of the
-// current one, and made-up rates of a curve: simulated is how such names are compared.
+// current one, and made-up rates of a curve: TestSoakNames leaves these out.
 var named = []struct {
 	text string
 	runs []string
@@ -62,7 +62,7 @@ var (
 
 // The real program names them so.
 func TestSoakNames(t *testing.T) {
-	if !real(t) {
+	if !installed(t) {
 		return
 	}
 	for _, c := range named {

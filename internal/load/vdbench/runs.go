@@ -11,7 +11,6 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/vdbench/parmfile"
-	"github.com/braggdev/bragg/internal/unit"
 )
 
 // run is one run: a run definition with one value of each of its loops and one rate.
@@ -140,17 +139,17 @@ func (b *builder) rated(rd *parmfile.Definition, loops map[string]string) (all [
 	base := b.base(rd, loops)
 	p, _ := rd.Get("iorate")
 	rates := p.Expand()
-	add := func(rate string, change func(*run)) {
+	add := func(rate, loop string, change func(*run)) {
 		next := base
 		change(&next)
-		name, again := rd.Name.Text, ""
+		point := ""
 		if next.curve > 0 {
-			name += fmt.Sprintf("_(%g%%)", next.curve)
+			point = fmt.Sprintf("_(%g%%)", next.curve)
 		}
-		if len(rates) > 1 {
-			again = "iorate=" + rate[strings.LastIndexByte(rate, ' ')+1:]
+		if len(rates) < 2 {
+			loop = ""
 		}
-		next.name = fmt.Sprintf("RD=%s; I/O rate: %s; %s; For loops: %s", name, rate, timesOf(rd), forLoops(rd, loops, again))
+		next.name = fmt.Sprintf("RD=%s%s; I/O rate: %s; %s; For loops: %s", rd.Name.Text, point, rate, timesOf(rd), forLoops(rd, loops, loop))
 		all = append(all, next)
 	}
 	control := "Uncontrolled"
@@ -160,9 +159,9 @@ func (b *builder) rated(rd *parmfile.Definition, loops map[string]string) (all [
 	for _, text := range rates {
 		switch text = strings.ToLower(text); text {
 		case "max":
-			add(control+" MAX", func(*run) {})
+			add(control+" MAX", "iorate=max", func(*run) {})
 		case "curve":
-			add(control+" curve", func(r *run) { r.maximum = true })
+			add(control+" curve", "", func(r *run) { r.maximum = true })
 			points := curveDefault
 			if p, has := rd.Get("curve"); has {
 				points = p.Expand()
@@ -172,56 +171,18 @@ func (b *builder) rated(rd *parmfile.Definition, loops map[string]string) (all [
 				if percent <= 0 {
 					b.no(rd.Word("curve"), "curve: a point of %s %%", point)
 				}
-				add(point+" % of the maximum", func(r *run) { r.curve, r.stop = percent, rd.Number("stopcurve", 0) })
+				add(point+" % of the maximum", "", func(r *run) { r.curve, r.stop = percent, rd.Number("stopcurve", 0) })
 			}
 		default:
 			rate := parmfile.ParseRate(text)
 			if rate *= b.rates; rate <= 0 {
 				b.no(rd.Word("iorate"), "iorate=%s", text)
 			}
-			add(strconv.FormatFloat(rate, 'f', -1, 64), func(r *run) { r.rate = rate })
+			number := strconv.FormatFloat(rate, 'f', -1, 64)
+			add(number, "iorate="+number, func(r *run) { r.rate = rate })
 		}
 	}
 	return all
-}
-
-// timesOf names the length of a run as vdbench does.
-func timesOf(rd *parmfile.Definition) string {
-	text := fmt.Sprintf("elapsed=%g", rd.Seconds("elapsed", 30*time.Second).Seconds())
-	if warmup := rd.Seconds("warmup", 0); warmup > 0 {
-		text += fmt.Sprintf(" warmup=%g", warmup.Seconds())
-	}
-	return text
-}
-
-// forLoops names the values of a run's loops as vdbench does, and one more.
-func forLoops(rd *parmfile.Definition, loops map[string]string, more string) string {
-	var named []string
-	for _, p := range loopsOf(rd) {
-		value := loops[p.Key.Text]
-		if n, is := parmfile.ParseSize(value); is && p.Key.Text == "forxfersize" {
-			value = inUnits(n)
-		}
-		named = append(named, strings.TrimPrefix(p.Key.Text, "for")+"="+value)
-	}
-	if more != "" {
-		named = append(named, strings.ToLower(more))
-	}
-	if named == nil {
-		return "None"
-	}
-	return strings.Join(named, " ")
-}
-
-// inUnits is a size as vdbench prints it: "4k", "1m".
-func inUnits(n int64) string {
-	switch {
-	case n > 0 && n%unit.MiB == 0:
-		return fmt.Sprintf("%dm", n/unit.MiB)
-	case n > 0 && n%unit.KiB == 0:
-		return fmt.Sprintf("%dk", n/unit.KiB)
-	}
-	return strconv.FormatInt(n, 10)
 }
 
 // base is what all runs of one combination of loops share.

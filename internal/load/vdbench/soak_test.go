@@ -15,8 +15,8 @@ import (
 	"github.com/braggdev/bragg/internal/load/vdbench/own"
 )
 
-// real is whether BRAGG_VDBENCH_HOME has the real program, which is not redistributable.
-func real(t *testing.T) bool {
+// installed is whether BRAGG_VDBENCH_HOME has the real program, which is not redistributable.
+func installed(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(own.HomeVariable) == "" {
 		t.Log("part of the soak: set " + own.HomeVariable + " to an installation of vdbench")
@@ -65,7 +65,7 @@ const realText = "sd=sd1,lun=/dev/sdb,openflags=o_direct,threads=4\nwd=wd1,sd=sd
 // The real program and the native engine do the same for one parameter file: rate, share of reads, mean size. What vdbench states is what the
 // Intervals count.
 func TestSoakRaw(t *testing.T) {
-	if !real(t) {
+	if !installed(t) {
 		return
 	}
 	for _, engine := range []string{"vdbench", "native"} {
@@ -102,7 +102,7 @@ func TestSoakRaw(t *testing.T) {
 
 // Trees of files are made and used by the real program.
 func TestSoakFiles(t *testing.T) {
-	if !real(t) {
+	if !installed(t) {
 		return
 	}
 	const text = "fsd=fsd1,anchor=/mnt/a,depth=1,width=4,files=25,sizes=64k\n" +
@@ -142,7 +142,7 @@ func TestSoakFiles(t *testing.T) {
 
 // A block device needs consent, and its first block is not written to, nor what is behind the size of the disk.
 func TestSoakDevice(t *testing.T) {
-	if !real(t) {
+	if !installed(t) {
 		return
 	}
 	for _, c := range loadtest.DeviceCases() {

@@ -4,6 +4,7 @@
 //
 //	options.go                 what a workload asks for
 //	runs.go, refused.go        runs of a file, and what the native engine cannot do exactly
+//	names.go                   names of runs, as vdbench prints them
 //	translate.go, place.go     one run as jobs
 //	native.go, relay.go        the runs one after the other, as one load
 //	totals.go                  the table of runs, as vdbench totals them
