@@ -8,7 +8,7 @@ import (
 )
 
 // TestEffortOfALateCollector: a collector that was kept from the CPU with its workers closes several intervals at once. Their effort,
-// which it reads once, is that of all of them, and of none after them. A wait that began before its interval is not carried on.
+// which it reads once, is shared by all of them, and is in none after them. A wait that began before its interval is not carried on.
 func TestEffortOfALateCollector(t *testing.T) {
 	const start, second = int64(10e9), int64(1e9)
 	s := &scripted{Tally: NewTally(func() *Recorder { return NewRecorder([3]bool{}, [3]bool{}, 0) }, &Splits{})}
@@ -22,7 +22,7 @@ func TestEffortOfALateCollector(t *testing.T) {
 	s.lap = [2]int64{100e6, 1500e6}
 	c.tick(start + 4*second)
 	c.tick(start + 5*second)
-	want := [][2]int64{{600e6, 1000e6}, {0, 1000e6}, {0, 300e6}, {100e6, 1000e6}, {0, 0}}
+	want := [][2]int64{{200e6, 766_666_666}, {200e6, 766_666_667}, {200e6, 766_666_667}, {100e6, 1000e6}, {0, 0}}
 	if len(got) != len(want) {
 		t.Fatalf("%d intervals: %+v", len(got), got)
 	}

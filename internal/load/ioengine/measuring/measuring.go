@@ -241,6 +241,6 @@ func (t *collector) close(end int64) {
 		s.gaps, s.until = s.gaps[:0], max(s.until, end)
 	}
 	t.now.Effort = t.effort(t.now.LengthNanos, t.ticked-end)
-	t.now.CPUNanos = max(0, cpu-t.cpu)
-	t.cpu = max(t.cpu, cpu)
+	t.now.CPUNanos = shareOf(max(0, cpu-t.cpu), t.now.LengthNanos, t.ticked-end)
+	t.cpu += t.now.CPUNanos
 }
