@@ -38,9 +38,6 @@ type Place struct {
 	cpus       *load.EndpointCPUs
 }
 
-// FileSystemNames are the options that say what block devices get.
-var FileSystemNames = []string{"file_system", "mount_options"}
-
 // Options of an endpoint.
 const (
 	// KeepName keeps the data of an endpoint after the run.
@@ -62,7 +59,7 @@ const (
 // ordinalMark in the name of an endpoint is replaced by the number of the VM in its group, from 1.
 const ordinalMark = "{n}"
 
-// ReadPlace reads the options disk, endpoint, those of FileSystemNames, and the one with the disk of the log.
+// ReadPlace reads the options disk, endpoint, those of program.FileSystemNames, and the one with the disk of the log.
 func ReadPlace(o *load.Options, w *load.Workload, logDisk string) Place {
 	name := o.Values["endpoint"]
 	p := Place{Endpoint: strings.ReplaceAll(name, ordinalMark, strconv.Itoa(w.Ordinal+1)), shared: !strings.Contains(name, ordinalMark),
@@ -82,7 +79,7 @@ func ReadPlace(o *load.Options, w *load.Workload, logDisk string) Place {
 		if !program.EndpointName(p.Endpoint) {
 			o.Fault("endpoint", "endpoint: %q is not a name of letters, digits, - and _", p.Endpoint)
 		}
-		for _, name := range append([]string{"disk", logDisk}, FileSystemNames...) {
+		for _, name := range append([]string{"disk", logDisk}, program.FileSystemNames...) {
 			if _, given := o.Values[name]; given {
 				o.Fault(name, "%s: an endpoint has its own disks", name)
 			}
@@ -92,7 +89,7 @@ func ReadPlace(o *load.Options, w *load.Workload, logDisk string) Place {
 	if p.keep {
 		o.Fault(KeepName, KeepName+": the data of a server of its own is removed with its VM")
 	}
-	p.FileSystem = readFileSystem(o)
+	p.FileSystem = program.ReadFileSystem(o)
 	if w.Remote.Connected() {
 		return p // its disks are those of another VM
 	}
@@ -130,21 +127,6 @@ func (p *Place) readCPUs(o *load.Options) {
 	case vcpus:
 		p.cpus = &load.EndpointCPUs{VCPUs: o.Integer(vcpusName, 1, vcpusMax), Threads: o.Integer(threadsName, threadsDefault, threadsMax), Each: !p.shared}
 	}
-}
-
-func readFileSystem(o *load.Options) program.FileSystem {
-	s := program.FileSystem{Type: cmp.Or(o.Values["file_system"], program.FileSystemDefault), Options: program.MountOptionsDefault}
-	if !slices.Contains(program.FileSystemTypes, s.Type) {
-		o.Fault("file_system", "file_system: %q is not %s", s.Type, strings.Join(program.FileSystemTypes, " or "))
-		return s
-	}
-	if text, given := o.Values["mount_options"]; given {
-		s.Options = strings.ReplaceAll(text, " ", "")
-	}
-	if wrong := s.Check(); wrong != "" {
-		o.Fault("mount_options", "mount_options: %s", wrong)
-	}
-	return s
 }
 
 // Setting is a parameter of a server.
@@ -241,12 +223,10 @@ func (p Place) Plan(w *load.Workload, into *load.Plan, d Data, log Log) error {
 		into.ScaledFrom = d.FullBytes
 	}
 	into.BlockBytesMax = max(into.BlockBytesMax, rehearsalBlockBytes)
-	p.planFileSystem(into)
+	p.FileSystem.Plan(into)
 	for _, e := range into.Extents {
-		if disk, _ := w.Device(e.Device); disk.SizeBytes > 0 && e.Length > disk.SizeBytes {
-			return &diag.Error{Code: "device-too-small", Exit: diag.ExitData,
-				Message: fmt.Sprintf("disk %s has %s and the database takes %s", disk.Name, unit.FormatBytes(disk.SizeBytes), unit.FormatBytes(e.Length)),
-				Hint:    "use larger disks, less data, or a lower " + log.Setting}
+		if err := program.CheckFits(w, e.Device, e.Length, "the database takes", "use larger disks, less data, or a lower "+log.Setting); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -265,21 +245,6 @@ func (p Place) planEnd(w *load.Workload, into *load.Plan) {
 		into.Notes = append(into.Notes, "the end of the run removes "+into.Removes)
 	}
 }
-
-// planFileSystem notes what disks get that are block devices, which a plan does not know.
-func (p Place) planFileSystem(into *load.Plan) {
-	need := p.FileSystem.Need()
-	if p.FileSystem.Type != program.FileSystemDefault { // which every distribution has
-		into.Program.Needs = append(into.Program.Needs, need)
-	}
-	into.Program.Data = append(into.Program.Data, fmt.Sprintf("disks that are block devices (VMs of a hypervisor): in %s, made with %s", p.FileSystem, need.Program))
-	if p.FileSystem.Type == "xfs" {
-		into.BlockBytesMax = max(into.BlockBytesMax, rehearsalBlockBytesXFS)
-	}
-}
-
-// rehearsalBlockBytesXFS lets a rehearsal shrink a disk to 512 MiB: mkfs.xfs refuses less than 300 MB.
-const rehearsalBlockBytesXFS = 8 * unit.MiB
 
 // rehearsalBlockBytes is the largest "block" of a database in a plan: a rehearsal shrinks a disk to no less than 64 of them, which is enough
 // for the smallest database.

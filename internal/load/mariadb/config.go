@@ -8,6 +8,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/database"
+	"github.com/braggdev/bragg/internal/load/program"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
@@ -21,7 +22,7 @@ type Config struct {
 }
 
 // PlaceNames are the options that say where the database is.
-var PlaceNames = slices.Concat([]string{"disk", "endpoint", "redo_disk"}, database.EndpointNames, database.FileSystemNames)
+var PlaceNames = slices.Concat([]string{"disk", "endpoint", "redo_disk"}, database.EndpointNames, program.FileSystemNames)
 
 // settings are the parameters of the server that a scenario may set. None of them runs a command or reads a file.
 var settings = database.Settings{Check: check, Names: []string{

@@ -18,9 +18,9 @@ import (
 // dataset is the files of a training. Its layout is a pure function of the seed and the parameters, so that a load finds what a
 // prefill wrote.
 //
-//	<room>/train/00000/000017.npz   1000 files per folder
-//	<room>/dataset                  what the files were made of, written last
-//	<room>/part-0001/dataset        the same of a shared data set: of those that one VM wrote
+//	<folder>/train/00000/000017.npz   1000 files per folder
+//	<folder>/dataset                  what the files were made of, written last
+//	<folder>/part-0001/dataset        the same of a shared data set: of those that one VM wrote
 type dataset struct {
 	dir           string
 	vms, rank     int // VMs that wrote the files, and the place of this one; 1 and 0 unless the data set is shared

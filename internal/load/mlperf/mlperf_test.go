@@ -87,7 +87,7 @@ func TestContractOfSimulation(t *testing.T) {
 func TestTrainingReadsEverySample(t *testing.T) {
 	w := filled(t, small(t, nil))
 	var bytes uint64
-	files, _ := filepath.Glob(filepath.Join(filepath.Dir(w.Devices[0].Path), "mlperf_storage-sdb", "train", "*", "*.bin"))
+	files, _ := filepath.Glob(filepath.Join(filepath.Dir(w.Devices[0].Path), "mlperf_storage-sdb", "sdb", "train", "*", "*.bin"))
 	for _, f := range files {
 		info, err := os.Stat(f)
 		if err != nil {
@@ -186,7 +186,7 @@ func TestDataSetMustBeComplete(t *testing.T) {
 	w.Options["record_length"] = "65KiB"
 	refused()
 	w.Options["record_length"] = "64KiB"
-	if err := os.Remove(filepath.Join(filepath.Dir(w.Devices[0].Path), "mlperf_storage-sdb", "dataset")); err != nil {
+	if err := os.Remove(filepath.Join(filepath.Dir(w.Devices[0].Path), "mlperf_storage-sdb", "sdb", "dataset")); err != nil {
 		t.Fatal(err)
 	}
 	refused()
@@ -195,7 +195,7 @@ func TestDataSetMustBeComplete(t *testing.T) {
 // A file that is shorter than it was fails the load.
 func TestTruncatedFile(t *testing.T) {
 	w := filled(t, small(t, nil))
-	if err := os.Truncate(filepath.Join(filepath.Dir(w.Devices[0].Path), "mlperf_storage-sdb", "train", "00000", "000017.bin"), 1000); err != nil {
+	if err := os.Truncate(filepath.Join(filepath.Dir(w.Devices[0].Path), "mlperf_storage-sdb", "sdb", "train", "00000", "000017.bin"), 1000); err != nil {
 		t.Fatal(err)
 	}
 	var log loadtest.Log
@@ -252,5 +252,20 @@ func TestScale(t *testing.T) {
 			t.Errorf("factor %g: %g bytes, want %g, from %d", factor, got, want, p.ScaledFrom)
 		}
 		run(t, filled(t, w))
+	}
+}
+
+func TestFileSystems(t *testing.T) {
+	for name, options := range map[string]map[string]string{
+		"training":    nil,
+		"checkpoints": {"checkpoint": "llama3-8b", "fraction": "0.0001", "checkpoints": "2", "model": "", "files": "", "batch_size": "", "accelerators": "", "record_length": "", "computation_time": "", "epochs": ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			loadtest.RunFileSystems(t, mlperf.Generator{}, func(t testing.TB) load.Workload {
+				w := small(t, options)
+				w.Runtime = 400 * time.Millisecond
+				return w
+			})
+		})
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/program"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
@@ -25,8 +26,9 @@ type config struct {
 
 // place is where the data goes.
 type place struct {
-	disk   string // device beside whose file the data is
-	folder string // or the name of a folder that the machine defines
+	disk   string
+	files  program.FileSystem // of a disk that is a block device
+	folder string             // or the name of a folder that the machine defines
 }
 
 // training is a training workload.
@@ -73,7 +75,7 @@ const (
 )
 
 var optionNames = []string{"accelerator", "accelerators", "accelerators_max", "batch_size", "checkpoint", "checkpoints", "computation_time", "data",
-	"dataset", "disk", "epochs", "files", "folder", "fraction", "host_memory", "model", "prefetch_size", "ranks", "read_threads", "record_length",
+	"dataset", "disk", "epochs", "file_system", "files", "folder", "fraction", "host_memory", "model", "mount_options", "prefetch_size", "ranks", "read_threads", "record_length",
 	"record_length_stdev", "samples_per_file", "search_steps", "transfer_size"}
 
 // openOptions are parameters that the closed division fixes.
@@ -136,22 +138,14 @@ func (r *reader) readPlace(p *place, w *load.Workload) {
 		if !folderPattern.MatchString(p.folder) {
 			r.Fault("folder", "folder: %q is not a name of lower-case letters, digits, - and _", p.folder)
 		}
-		if r.Values["disk"] != "" {
-			r.Fault("disk", "disk and folder exclude each other")
+		for _, name := range append([]string{"disk"}, program.FileSystemNames...) {
+			if _, given := r.Values[name]; given {
+				r.Fault(name, "%s and folder exclude each other", name)
+			}
 		}
 		return
 	}
-	var names []string
-	for _, d := range w.Devices {
-		names = append(names, d.Name)
-	}
-	if len(names) == 0 {
-		r.Fault("", "the VM group has no data disk, and there is no folder")
-		return
-	}
-	if p.disk = cmp.Or(r.Values["disk"], names[0]); !slices.Contains(names, p.disk) {
-		r.Fault("disk", "disk %q: the VM group has %s", p.disk, strings.Join(names, ", "))
-	}
+	p.disk, p.files = program.ReadDisk(&r.Options, w), program.ReadFileSystem(&r.Options)
 }
 
 func (r *reader) only(names ...string) {
@@ -164,7 +158,7 @@ func (r *reader) only(names ...string) {
 
 func (r *reader) readCheckpointing(s *checkpointing) {
 	s.vms = r.vms
-	r.only("checkpoint", "checkpoints", "disk", "folder", "fraction", "ranks")
+	r.only("checkpoint", "checkpoints", "disk", "file_system", "folder", "fraction", "mount_options", "ranks")
 	var found bool
 	if s.model, found = findLanguage(r.Values["checkpoint"]); !found {
 		r.Fault("checkpoint", "checkpoint: %q is not %s", r.Values["checkpoint"], strings.Join(languageNames(), ", "))

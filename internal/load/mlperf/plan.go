@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/extent"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/program"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
@@ -20,7 +20,7 @@ func (c *config) plan(w *load.Workload) (load.Plan, error) {
 	if factor := w.Scale.Factor; factor > 0 && factor < 1 {
 		p.ScaledFrom = int64(float64(t.fullFiles) * float64(t.model.samplesInFile) * t.fullRecord)
 	}
-	p.Extents = c.extents(t.bytes())
+	p.Extents = c.extents(t.bytes(), &p)
 	if err := c.fits(w, p.Extents); err != nil {
 		return p, err
 	}
@@ -90,22 +90,19 @@ func (t *training) mostBytes() int64 {
 	return int64(1.2*float64(t.bytes())) + int64(4*t.model.recordStdev)
 }
 
-func (c *config) extents(bytes int64) []extent.Extent {
+func (c *config) extents(bytes int64, into *load.Plan) []extent.Extent {
 	if c.folder != "" {
 		return nil
 	}
+	c.files.Plan(into)
 	return []extent.Extent{{Device: c.disk, Length: bytes, Writes: true}}
 }
 
 // fits compares the data with the disk: what the VM has in place of it on its host.
 func (c *config) fits(w *load.Workload, list []extent.Extent) error {
 	for _, e := range list {
-		for _, d := range w.Devices {
-			if d.Name == e.Device && d.SizeBytes > 0 && e.Length > d.SizeBytes {
-				return &diag.Error{Code: "device-too-small", Exit: diag.ExitData,
-					Message: fmt.Sprintf("disk %s has %s and the data takes %s", d.Name, unit.FormatBytes(d.SizeBytes), unit.FormatBytes(e.Length)),
-					Hint:    "use larger disks or less data"}
-			}
+		if err := program.CheckFits(w, e.Device, e.Length, "the data takes", "use larger disks or less data"); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package mlperf
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,10 +12,12 @@ import (
 	"github.com/braggdev/bragg/internal/load/program"
 )
 
-// room is the folder of a workload's data: beside the file that is its disk, where it is removed with the VM, or in a folder that the
-// machine defines, where it stays.
+// room is the folder of a workload's data: that of its disk, where it is removed with the VM, or in a folder that the machine defines,
+// where it stays.
 type room struct {
 	path   string
+	name   string        // of the disk
+	disk   *program.Room // nil for a folder that the machine defines
 	unlock []func()
 }
 
@@ -31,7 +34,14 @@ func fault(code, message, hint string) error {
 // openRoom opens the room for this load alone, or that of a shared data set: loads on all VMs read it at once, and each prefill writes what is
 // its own VM's part.
 func openRoom(c *config, w *load.Workload) (*room, error) {
-	path, err := roomPath(c.place, w, c.train.shared)
+	if c.folder == "" {
+		disk, err := program.OpenRoom(w, program.RoomName{Name: Name, FileSystem: &c.files}, c.disk)
+		if err != nil {
+			return nil, err
+		}
+		return &room{path: disk.Path(program.DiskFolder(c.disk)), name: c.disk, disk: disk}, nil
+	}
+	path, err := roomPath(c.folder, w, c.train.shared)
 	if err != nil {
 		return nil, err
 	}
@@ -48,25 +58,52 @@ func openRoom(c *config, w *load.Workload) (*room, error) {
 	}
 	for _, folder := range locked {
 		if err := os.MkdirAll(folder, 0o700); err != nil {
-			return nil, err
+			return nil, errors.Join(err, r.close())
 		}
 		unlock, err := lock(folder)
 		if err != nil {
-			r.close()
-			return nil, fault("data-in-use", fmt.Sprintf("another load uses the data of %s: %v", c.place, err), "let one end before the next starts, or give them different disks")
+			return nil, errors.Join(fault("data-in-use", fmt.Sprintf("another load uses the data of %s: %v", c.place, err),
+				"let one end before the next starts, or give them different folders"), r.close())
 		}
 		r.unlock = append(r.unlock, unlock)
 	}
 	return r, nil
 }
 
-func (r *room) close() {
+// ready makes the folder, and in a prefill a new file system on a disk that is a block device.
+func (r *room) ready() error {
+	if r.disk == nil {
+		return nil
+	}
+	return r.disk.Ready(r.name)
+}
+
+// mount describes the mount of the folder, empty if it is unknown.
+func (r *room) mount() string {
+	if r.disk != nil {
+		if text := r.disk.MountOf(r.name); text != "" {
+			return text
+		}
+	}
+	return mountOf(r.path)
+}
+
+// storage describes the file system of a disk that is a block device.
+func (r *room) storage() []string {
 	if r == nil {
-		return
+		return nil
+	}
+	return r.disk.Storage()
+}
+
+func (r *room) close() error {
+	if r == nil {
+		return nil
 	}
 	for _, unlock := range r.unlock {
 		unlock()
 	}
+	return r.disk.Close()
 }
 
 // String names the place in plans and messages.
@@ -77,30 +114,13 @@ func (p place) String() string {
 	return p.disk
 }
 
-func roomPath(p place, w *load.Workload, shared bool) (string, error) {
-	if p.folder != "" {
-		base, err := folderPath(p.folder)
-		name := fmt.Sprintf("%s-%s-%04d", Name, filepath.Base(w.Group), w.Ordinal)
-		if shared {
-			name = fmt.Sprintf("%s-%s-shared", Name, filepath.Base(w.Group))
-		}
-		return filepath.Join(base, name), err
+func roomPath(folder string, w *load.Workload, shared bool) (string, error) {
+	base, err := folderPath(folder)
+	name := fmt.Sprintf("%s-%s-%04d", Name, filepath.Base(w.Group), w.Ordinal)
+	if shared {
+		name = fmt.Sprintf("%s-%s-shared", Name, filepath.Base(w.Group))
 	}
-	for _, d := range w.Devices {
-		if d.Name != p.disk {
-			continue
-		}
-		info, err := os.Stat(d.Path)
-		if err != nil {
-			return "", err
-		}
-		if !info.Mode().IsRegular() {
-			return "", fault("disk-without-files", fmt.Sprintf("disk %s is a block device, and training data is files beside disks that are files", d.Name),
-				"mount a file system in the VM and name it by the option folder")
-		}
-		return filepath.Join(filepath.Dir(d.Path), Name+"-"+filepath.Base(d.Name)), nil
-	}
-	return "", fmt.Errorf("no disk %s", p.disk)
+	return filepath.Join(base, name), err
 }
 
 // folderPath is a folder that the owner of the machine chose: a scenario cannot write elsewhere.

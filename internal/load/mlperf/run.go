@@ -36,8 +36,10 @@ func (in *instance) prepare(ctx context.Context) (err error) {
 	if in.room, err = openRoom(c, &in.workload); err != nil {
 		return err
 	}
-	if err := in.look(); err != nil {
-		return err
+	if !in.workload.Prefill {
+		if err := in.look(); err != nil {
+			return err
+		}
 	}
 	if c.saves() {
 		for _, text := range c.saving.scaled() {
@@ -77,6 +79,9 @@ func (c *config) noDataSet(missing int) error {
 
 // look finds out what the data is stored on.
 func (in *instance) look() error {
+	if err := in.room.ready(); err != nil {
+		return err
+	}
 	f, err := os.Open(in.room.path)
 	if err != nil {
 		return err
@@ -85,7 +90,7 @@ func (in *instance) look() error {
 	if memory := blockdev.InMemory(f); memory != "" {
 		in.note(interval.NoteMemory, memory)
 	}
-	if text := mountOf(in.room.path); text != "" {
+	if text := in.room.mount(); text != "" {
 		in.note("mount", text)
 	}
 	return nil
@@ -99,6 +104,7 @@ func (in *instance) note(code interval.NoteCode, text string) {
 func (in *instance) Engine() interval.Engine {
 	e := in.config.engine(&in.workload.Remote)
 	e.Notes = in.notes
+	e.Backends = append(e.Backends, in.room.storage()...)
 	return e
 }
 
@@ -119,9 +125,9 @@ func (in *instance) Outputs() []load.Output {
 // Close releases the folder.
 func (in *instance) Close() error {
 	in.used = true
-	in.room.close()
+	room := in.room
 	in.room = nil
-	return nil
+	return room.close()
 }
 
 // Run runs the load or the prefill; see load.Instance.
@@ -166,11 +172,14 @@ func (in *instance) work(axis program.Axis, others *together) func(context.Conte
 		s := &saver{checkpointing: &c.saving, dir: in.room.path, key: load.KeyOf(load.Key(in.workload.Seed, uint64(in.workload.Ordinal)), in.workload.Group), out: in.out, axis: axis, others: others}
 		s.mine = s.of(in.workload.Remote.Rank)
 		if in.workload.Prefill {
-			return func(context.Context) error { return nil }
+			return func(context.Context) error { return in.room.ready() }
 		}
 		return s.run
 	case in.workload.Prefill:
 		return func(ctx context.Context) error {
+			if err := in.room.ready(); err != nil {
+				return err
+			}
 			began := axis.Now()
 			return in.data.generate(ctx, func(_ int, bytes int64) {
 				now := axis.Now()

@@ -239,7 +239,7 @@ func TestLostVM(t *testing.T) {
 // A VM that cannot read ends the training of the other one with its reason.
 func TestFailedVM(t *testing.T) {
 	list := training(t, nil, nil)
-	files, _ := filepath.Glob(filepath.Join(filepath.Dir(list[1].Devices[0].Path), "mlperf_storage-sdb", "train", "*", "*.bin"))
+	files, _ := filepath.Glob(filepath.Join(filepath.Dir(list[1].Devices[0].Path), "mlperf_storage-sdb", "sdb", "train", "*", "*.bin"))
 	if len(files) != 40 {
 		t.Fatalf("%d files", len(files))
 	}

@@ -43,26 +43,6 @@ func prefill(t *testing.T, w load.Workload) error {
 	return loadtest.Drive(t.Context(), pgbench.Generator{}, w, &loadtest.Log{})
 }
 
-// free wants a device without users in any mount namespace, and with a file system of that type.
-func free(t *testing.T, d load.Device, kind string) {
-	t.Helper()
-	consent := d.Consent
-	consent.Overwrite = []string{kind}
-	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) { // the kernel unmounts after the death of a process
-		f, state, err := blockdev.Open(d.Path, consent, os.O_RDWR)
-		if err == nil {
-			_ = f.Close()
-			if names := state.SignatureNames(); len(names) != 1 || names[0] != kind {
-				t.Errorf("%s has %q, want %s", d.Path, names, kind)
-			}
-			return
-		}
-		if time.Since(began) > 30*time.Second {
-			t.Fatal(err)
-		}
-	}
-}
-
 func TestBlockDevices(t *testing.T) {
 	for _, c := range []struct{ kind, mount, recorded string }{
 		{"ext4", "noatime,data=writeback", "ext4 (noatime,data=writeback)"}, {"xfs", "", "xfs (noatime)"},
@@ -103,7 +83,7 @@ func TestBlockDevices(t *testing.T) {
 				}
 			}
 			for _, d := range w.Devices {
-				free(t, d, c.kind)
+				loadtest.Released(t, d, c.kind)
 			}
 		})
 	}
@@ -175,12 +155,12 @@ func TestDevicesAfterKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	loadtest.Orphans(t, []string{helperDisk + "=" + d.Path, helperLink + "=" + d.Consent.Link}, 5, func() {}, func() []string { return nil })
-	free(t, d, "ext4")
+	loadtest.Released(t, d, "ext4")
 	w.Runtime = 300 * time.Millisecond
 	if err := loadtest.Drive(t.Context(), pgbench.Generator{}, w, &loadtest.Log{}); err != nil {
 		t.Errorf("start again: %v", err)
 	}
-	free(t, d, "ext4")
+	loadtest.Released(t, d, "ext4")
 }
 
 // A disk that is full fails the prefill with the words of PostgreSQL, and is released.
@@ -193,7 +173,7 @@ func TestFullDevice(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "No space left on device") {
 		t.Errorf("prefill: %v", err)
 	}
-	free(t, w.Devices[0], "ext4")
+	loadtest.Released(t, w.Devices[0], "ext4")
 	if left, _ := filepath.Glob("pgbench-sdb/sdb/*"); len(left) > 0 {
 		t.Errorf("files beside the mount: %q", left)
 	}

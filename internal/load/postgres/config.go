@@ -7,6 +7,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/database"
+	"github.com/braggdev/bragg/internal/load/program"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
@@ -26,7 +27,7 @@ type Config struct {
 type Setting = database.Setting
 
 // PlaceNames are the options that say where the database is.
-var PlaceNames = slices.Concat([]string{"disk", "endpoint", "wal_disk"}, database.EndpointNames, database.FileSystemNames)
+var PlaceNames = slices.Concat([]string{"disk", "endpoint", "wal_disk"}, database.EndpointNames, program.FileSystemNames)
 
 // SettingNames are the parameters of the server that a scenario may set. None of them runs a command or reads a file.
 var SettingNames = []string{

@@ -35,7 +35,7 @@ type Room struct {
 type RoomName struct {
 	Name    string // of the generator: rooms of different names do not meet
 	Account string // user that owns the files where this process is root; "": root
-	// FileSystem is made on disks that are block devices; nil: they are refused.
+	// FileSystem is made on disks that are block devices; nil for a room without disks.
 	FileSystem *FileSystem
 	Said       io.Writer // what was done to disks, may be nil
 }
@@ -85,10 +85,9 @@ func roomPath(w *load.Workload, name RoomName, disks []string) (path string, dev
 			return "", nil, err
 		case info.Mode().IsRegular():
 			beside = cmp.Or(beside, filepath.Dir(d.Path))
-		case name.FileSystem == nil:
+		case name.FileSystem == nil || info.Mode().Type() != fs.ModeDevice:
 			return "", nil, &diag.Error{Code: "disk-without-files", Exit: diag.ExitUnavailable,
-				Message: fmt.Sprintf("disk %s is a block device, and %s keeps its files beside disks that are files only", disk, name.Name),
-				Hint:    "use the targets local or ssh"}
+				Message: fmt.Sprintf("disk %s is neither a file nor a block device with a file system for %s", disk, name.Name)}
 		case !slices.ContainsFunc(devices, func(d load.Device) bool { return d.Name == disk }):
 			devices = append(devices, d)
 		}
@@ -166,6 +165,15 @@ func (r *Room) Clear(names ...string) error {
 	return nil
 }
 
+// Ready makes the folder of a disk. In a prefill a disk that is a block device gets a new file system; in a load it has that one.
+func (r *Room) Ready(disk string) error {
+	name := DiskFolder(disk)
+	if v := r.volumes.of(filepath.Join(r.path, name)); v != nil && v.mkfs != "" {
+		return r.Clear(name)
+	}
+	return r.Make(name)
+}
+
 // WriteFile makes a file of the room that belongs to the account.
 func (r *Room) WriteFile(name, text string) error {
 	if err := os.WriteFile(r.Path(name), []byte(text), 0o600); err != nil {
@@ -221,6 +229,19 @@ func (r *Room) MountedFolder(disk string) string {
 	return MountPoint + "/" + DiskFolder(disk)
 }
 
+// Joined lets a command of root see disks that are block devices at their JoinedPath.
+func (r *Room) Joined(c Command) Command {
+	if r.volumes != nil {
+		c.Alone, c.Mounts = true, r.volumes.space.itself
+	}
+	return c
+}
+
+// JoinedPath is the path to a file of the room for such a command. It has no links to descriptors, which its children would not inherit.
+func (r *Room) JoinedPath(names ...string) string {
+	return filepath.Join(append([]string{r.path}, names...)...)
+}
+
 // Reach is a short path to the folder of a disk for this process: those of sockets are limited to 107 bytes.
 func (r *Room) Reach(disk string) string {
 	return fmt.Sprintf("/proc/self/fd/%d/%s", r.folder.Fd(), DiskFolder(disk))
@@ -236,6 +257,14 @@ func (r *Room) Close() error {
 		return r.volumes.close()
 	}
 	return r.folder.Close()
+}
+
+// MountOf is what the kernel says of the mount of a disk that is a block device, "" for others.
+func (r *Room) MountOf(disk string) string {
+	if v := r.volumes.of(filepath.Join(r.path, DiskFolder(disk))); v != nil {
+		return v.kernel
+	}
+	return ""
 }
 
 // Storage describes the file systems of disks that are block devices, one text for each.

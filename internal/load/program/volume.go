@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,93 +18,6 @@ import (
 	"github.com/braggdev/bragg/internal/load/blockdev"
 )
 
-// FileSystem is what disks that are block devices get before programs keep files there.
-type FileSystem struct {
-	Type    string // one of FileSystemTypes
-	Options string // of its mount, with commas between them; "" has none
-}
-
-// Defaults of a FileSystem. Reads of a file must not write its time of access.
-const (
-	FileSystemDefault   = "ext4"
-	MountOptionsDefault = "noatime"
-)
-
-// FileSystemTypes are the file systems that a room can make.
-var FileSystemTypes = []string{"ext4", "xfs"}
-
-// mountOptions are those that a scenario may give, by file system and by name. None of them names a file or another device. A value that ends
-// in = is followed by one of letters and digits.
-var mountOptions = map[string][]string{
-	"": {"noatime", "relatime", "nodiratime", "lazytime", "nolazytime", "discard", "nodiscard"},
-	"ext4": {"data=", "commit=", "barrier=", "delalloc", "nodelalloc", "auto_da_alloc", "noauto_da_alloc", "dioread_lock", "dioread_nolock", "stripe=",
-		"journal_async_commit", "max_batch_time=", "min_batch_time=", "inode_readahead_blks="},
-	"xfs": {"allocsize=", "logbufs=", "logbsize=", "largeio", "nolargeio", "inode32", "inode64", "swalloc", "sunit=", "swidth="},
-}
-
-// Check returns what is wrong with the options of a mount, "" if nothing is.
-func (s FileSystem) Check() string {
-	known := slices.Concat(mountOptions[""], mountOptions[s.Type])
-	for _, option := range s.mountOptions() {
-		name, value, valued := strings.Cut(option, "=")
-		if valued {
-			name += "="
-		}
-		if !slices.Contains(known, name) {
-			return fmt.Sprintf("%q is not an option for %s here: %s", option, s.Type, strings.Join(known, ", "))
-		}
-		if valued && strings.Trim(value, "abcdefghijklmnopqrstuvwxyz0123456789") != "" || valued && value == "" {
-			return fmt.Sprintf("%q has no value of letters and digits", option)
-		}
-	}
-	return ""
-}
-
-func (s FileSystem) mountOptions() []string {
-	if s.Options == "" {
-		return nil
-	}
-	return strings.Split(s.Options, ",")
-}
-
-// String is for people: "ext4 (noatime)".
-func (s FileSystem) String() string {
-	if s.Options == "" {
-		return s.Type
-	}
-	return s.Type + " (" + s.Options + ")"
-}
-
-// Need is the program that makes it.
-func (s FileSystem) Need() load.Need {
-	name := map[string]string{"xfs": "xfsprogs"}[s.Type]
-	if name == "" {
-		name = "e2fsprogs"
-	}
-	return load.Need{Program: "mkfs." + s.Type, Packages: []load.Package{{Family: load.Debian, Name: name}, {Family: load.RedHat, Name: name}, {Family: load.SUSE, Name: name}}}
-}
-
-// command makes the file system on the first inherited file. What it would complete later, in the background of a load, is complete at once.
-func (s FileSystem) command(path, id string) Command {
-	args := []string{"-q", "-F", "-U", id, "-E", "lazy_itable_init=0,lazy_journal_init=0", Inherited(0)}
-	if s.Type == "xfs" {
-		args = []string{"-q", "-f", "-m", "uuid=" + id, Inherited(0)}
-	}
-	return Command{Path: path, Args: args, Env: []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C"}}
-}
-
-// findMkfs looks in the folders of administrators' programs too, which are not in every PATH.
-func (s FileSystem) findMkfs() (string, error) {
-	n := s.Need()
-	for _, name := range []string{n.Program, "/usr/sbin/" + n.Program, "/sbin/" + n.Program} {
-		if path, err := exec.LookPath(name); err == nil {
-			return path, nil
-		}
-	}
-	return "", &diag.Error{Code: "program-missing", Exit: diag.ExitUnavailable,
-		Message: fmt.Sprintf("find programs on this machine: no %s, which makes the file system of a disk", n.Program), Hint: hint([]load.Need{n})}
-}
-
 // volume is a disk that is a block device, with the file system of a room.
 type volume struct {
 	folder  string // in the room
@@ -114,6 +26,7 @@ type volume struct {
 	files   FileSystem
 	mkfs    string // path of its program, for a prefill
 	mounted bool
+	kernel  string // what the kernel said of the mount
 }
 
 // volumeID is the UUID of the file system that a prefill of this run makes: a load mounts no other, so that files of the user or of another
@@ -255,7 +168,7 @@ func (vs *volumes) mount(v *volume, device *os.File) error {
 	if err != nil {
 		return fmt.Errorf("mount disk %s as %s: %w", v.device.Name, v.files, err)
 	}
-	v.mounted = true
+	v.mounted, v.kernel = true, got
 	fmt.Fprintf(vs.said, "disk %s: %s\n", v.device.Name, got)
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 // prepareFiles finds the files of the test fileio.
 func (in *instance) prepareFiles() (err error) {
 	f := &in.config.files
-	if in.room, err = program.OpenRoom(&in.workload, program.RoomName{Name: Name}, f.disk); err != nil || in.workload.Prefill {
+	if in.room, err = program.OpenRoom(&in.workload, program.RoomName{Name: Name, FileSystem: &f.fileSystem, Said: in.said}, f.disk); err != nil || in.workload.Prefill {
 		return err
 	}
 	for i := range f.count {

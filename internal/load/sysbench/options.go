@@ -10,6 +10,7 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/program"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
@@ -30,6 +31,7 @@ type value struct{ name, text string }
 // files are those of the test fileio.
 type files struct {
 	disk       string // device of the folder
+	fileSystem program.FileSystem
 	count      int
 	bytes      int64 // of all together
 	fullBytes  int64 // without the scale of a rehearsal
@@ -159,7 +161,7 @@ func (c *config) refuseOthers(o *load.Options) {
 
 // moreOptions are the options that the read functions of tests take.
 var moreOptions = map[string][]string{
-	"memory": {"block_size"}, "fileio": {"block_size", "data", "files", "mode", "disk", "direct", "fsync_every", "rw_ratio"},
+	"memory": {"block_size"}, "fileio": {"block_size", "data", "files", "mode", "disk", "direct", "fsync_every", "rw_ratio", "file_system", "mount_options"},
 }
 
 func (c *config) add(name, text string) { c.values = append(c.values, value{name, text}) }
@@ -209,7 +211,7 @@ func readFiles(o *load.Options, c *config, w *load.Workload) {
 	if _, known := fileModes[f.mode]; !known {
 		o.Fault("mode", "mode: %q is not %s", f.mode, strings.Join(slices.Sorted(maps.Keys(fileModes)), ", "))
 	}
-	f.readPlace(o, w)
+	f.disk, f.fileSystem = program.ReadDisk(o, w), program.ReadFileSystem(o)
 	f.readSize(o, c.block, w.Scale)
 	c.add("file-num", strconv.Itoa(f.count))
 	c.add("file-total-size", strconv.FormatInt(f.bytes, 10))
@@ -240,20 +242,6 @@ func readFiles(o *load.Options, c *config, w *load.Workload) {
 			o.Fault("rw_ratio", "rw_ratio: %q is not a number of reads per write, of mode rndrw", text)
 		}
 		c.add("file-rw-ratio", strconv.FormatFloat(ratio, 'f', -1, 64))
-	}
-}
-
-func (f *files) readPlace(o *load.Options, w *load.Workload) {
-	var names []string
-	for _, d := range w.Devices {
-		names = append(names, d.Name)
-	}
-	if len(names) == 0 {
-		o.Fault("disk", "the VM group has no data disk for the files")
-		return
-	}
-	if f.disk = cmp.Or(o.Values["disk"], names[0]); !slices.Contains(names, f.disk) {
-		o.Fault("disk", "disk %q: the VM group has %s", f.disk, strings.Join(names, ", "))
 	}
 }
 

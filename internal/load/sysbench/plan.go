@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/extent"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/database"
+	"github.com/braggdev/bragg/internal/load/program"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
@@ -113,12 +113,6 @@ func (c *config) planFiles(w *load.Workload, p *load.Plan) error {
 	if !f.direct {
 		p.Notes = append(p.Notes, "direct: off: reads and writes go through the page cache of the VM")
 	}
-	for _, d := range w.Devices {
-		if d.Name == f.disk && d.SizeBytes > 0 && f.bytes > d.SizeBytes {
-			return &diag.Error{Code: "device-too-small", Exit: diag.ExitData,
-				Message: fmt.Sprintf("disk %s has %s and the files take %s", d.Name, unit.FormatBytes(d.SizeBytes), unit.FormatBytes(f.bytes)),
-				Hint:    "use a larger disk or less data"}
-		}
-	}
-	return nil
+	f.fileSystem.Plan(p)
+	return program.CheckFits(w, f.disk, f.bytes, "the files take", "use a larger disk or less data")
 }

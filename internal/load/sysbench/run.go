@@ -66,6 +66,7 @@ func (in *instance) Engine() interval.Engine {
 	if in.server != nil {
 		in.server.Describe(&e)
 	}
+	e.Backends = append(e.Backends, in.room.Storage()...)
 	return e
 }
 

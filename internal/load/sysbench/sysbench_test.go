@@ -189,3 +189,12 @@ func TestProgramDiesWithUs(t *testing.T) {
 		t.Errorf("start again: %v", err)
 	}
 }
+
+func TestFileSystems(t *testing.T) {
+	needSysbench(t)
+	loadtest.RunFileSystems(t, sysbench.Generator{}, func(t testing.TB) load.Workload {
+		w := workload(t, readFiles())
+		w.Runtime = 2 * time.Second
+		return w
+	})
+}

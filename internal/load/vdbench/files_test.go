@@ -51,7 +51,7 @@ func treeFiles(t testing.TB, w load.Workload) (paths []string) {
 // onDisk counts what is below the folder of a workload's trees.
 func onDisk(t testing.TB, w load.Workload) (folders, files int, bytes int64) {
 	t.Helper()
-	found, _ := filepath.Glob(filepath.Join(filepath.Dir(w.Devices[0].Path), "vdbench-sdb", "tree-*"))
+	found, _ := filepath.Glob(filepath.Join(filepath.Dir(w.Devices[0].Path), "vdbench-sdb", "sdb", "tree-*"))
 	for _, root := range found {
 		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 			switch {
@@ -196,7 +196,7 @@ func TestFormat(t *testing.T) {
 	if _, files, _ := onDisk(t, w); files != 36 {
 		t.Fatalf("%d files after format=only", files)
 	}
-	found, _ := filepath.Glob(filepath.Join(filepath.Dir(w.Devices[0].Path), "vdbench-sdb", "tree-*", "d1_1", "d2_1", "*"))
+	found, _ := filepath.Glob(filepath.Join(filepath.Dir(w.Devices[0].Path), "vdbench-sdb", "sdb", "tree-*", "d1_1", "d2_1", "*"))
 	old, err := os.Stat(found[0])
 	if err != nil {
 		t.Fatal(err)
@@ -375,7 +375,7 @@ func TestFileErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, _ := filepath.Glob(filepath.Join(filepath.Dir(w.Devices[0].Path), "vdbench-sdb", "tree-*"))
+	found, _ := filepath.Glob(filepath.Join(filepath.Dir(w.Devices[0].Path), "vdbench-sdb", "sdb", "tree-*"))
 	if err := os.RemoveAll(found[0]); err != nil {
 		t.Fatal(err)
 	}
@@ -385,4 +385,12 @@ func TestFileErrors(t *testing.T) {
 	if !errors.As(err, &known) || known.Code != "data-errors" || !strings.Contains(known.Message, "ENOENT") {
 		t.Errorf("%v", err)
 	}
+}
+
+func TestFileSystems(t *testing.T) {
+	loadtest.RunFileSystems(t, vdbench.Generator{}, func(t testing.TB) load.Workload {
+		w := workload(t, smallTree+"fwd=fwd1,fsd=fsd1,operation=read,fileio=random,threads=2\nrd=rd1,fwd=fwd1,fwdrate=max,elapsed=100h\n")
+		w.Runtime = 400 * time.Millisecond
+		return w
+	})
 }

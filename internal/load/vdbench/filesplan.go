@@ -10,27 +10,27 @@ import (
 	"github.com/braggdev/bragg/internal/extent"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/program"
 	"github.com/braggdev/bragg/internal/load/vdbench/tree"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
 // place finds the disk that anchors are on.
 func (c *config) place(w *load.Workload) error {
-	var names []string
-	for _, d := range w.Devices {
-		names = append(names, d.Name)
+	o := &load.Options{Values: w.Options}
+	c.disk, c.fileSystem = program.ReadDisk(o, w), program.ReadFileSystem(o)
+	return o.Err(w.Name, "docs/guides/vdbench.md lists the options of "+Name)
+}
+
+// noPlace refuses its options where nothing is on a file system.
+func noPlace(w *load.Workload) error {
+	o := &load.Options{Values: w.Options}
+	for _, name := range append([]string{optionDisk}, program.FileSystemNames...) {
+		if _, given := w.Options[name]; given {
+			o.Fault(name, "%s: only file systems (fsd) have one; sd have a lun", name)
+		}
 	}
-	c.disk = w.Options[optionDisk]
-	switch {
-	case len(names) == 0:
-		return &diag.Error{Code: "bad-generator-option", Exit: diag.ExitData, Message: fmt.Sprintf("workload %q: the VM has no disk for the file systems of %s", w.Name, w.ConfigName)}
-	case c.disk == "":
-		c.disk = names[0]
-	case !slices.Contains(names, c.disk):
-		return &diag.Error{Code: "bad-generator-option", Exit: diag.ExitData, Message: fmt.Sprintf("options of workload %q: %s: no disk %q", w.Name, optionDisk, c.disk),
-			Hint: "the VM has " + strings.Join(names, ", ")}
-	}
-	return nil
+	return o.Err(w.Name, "docs/guides/vdbench.md lists the options of "+Name)
 }
 
 // Codes of notes on runs on file systems.
@@ -80,7 +80,7 @@ func (c *config) filesEngine() interval.Engine {
 	for i := range f.systems {
 		anchors = append(anchors, f.systems[i].anchor)
 	}
-	note(noteAnchor, "anchor %s: a folder beside disk %s", strings.Join(anchors, ", "), c.disk)
+	note(noteAnchor, "anchor %s: a folder on disk %s", strings.Join(anchors, ", "), c.disk)
 	for _, d := range [][2]string{{"fileio", "sequential"}, {"fileselect", "sequential"}, {"stopafter", "100"}} {
 		if f.notSet[d[0]] {
 			note(noteDefault, "%s is not set, and taken as %s", d[0], d[1])
@@ -115,15 +115,14 @@ func (c *config) planFiles(w *load.Workload) (load.Plan, error) {
 	}
 	p.ScaledFrom = full
 	p.Extents = []extent.Extent{{Device: c.disk, Length: total, Writes: true}}
-	if d, _ := w.Device(c.disk); d.SizeBytes > 0 && total > d.SizeBytes {
-		return p, &diag.Error{Code: "device-too-small", Exit: diag.ExitData,
-			Message: fmt.Sprintf("disk %s has %s and the files of %s take %s", c.disk, unit.FormatBytes(d.SizeBytes), c.file.Name, unit.FormatBytes(total)),
-			Hint:    "use a larger disk, or fewer files"}
+	c.fileSystem.Plan(&p)
+	if err := program.CheckFits(w, c.disk, total, "the files of "+c.file.Name+" take", "use a larger disk, or fewer files"); err != nil {
+		return p, err
 	}
 	if w.Prefill {
 		p.Timed, p.BytesWritten = false, total
 		p.Jobs = []load.JobPlan{{Name: "format", Pattern: "write", BlockSizes: "128KiB", QueueDepth: 8, DepthAsked: 8, Clones: 1, SizeBytes: total, Writes: true, BlockMin: 1, BlockMax: 128 << 10}}
-		p.BlockBytesMax = 128 << 10
+		p.BlockBytesMax = max(p.BlockBytesMax, 128<<10)
 		return p, nil
 	}
 	for i := range f.runs {

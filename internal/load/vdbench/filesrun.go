@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -66,12 +67,17 @@ func (g Generator) prepareFiles(ctx context.Context, c *config, w load.Workload)
 
 func (in *onFiles) prepare(ctx context.Context) (err error) {
 	c := in.config
-	if in.room, err = program.OpenRoom(&in.workload, program.RoomName{Name: Name}, c.disk); err != nil {
+	if in.room, err = program.OpenRoom(&in.workload, program.RoomName{Name: Name, FileSystem: &c.fileSystem}, c.disk); err != nil {
 		return err
+	}
+	if !in.workload.Prefill {
+		if err := in.room.Ready(c.disk); err != nil {
+			return err
+		}
 	}
 	for i := range c.files.systems {
 		s := &c.files.systems[i]
-		in.trees = append(in.trees, &tree.Tree{Layout: s.layout, Root: in.room.Path(fmt.Sprintf("tree-%016x", load.KeyOf(0, s.anchor)))})
+		in.trees = append(in.trees, &tree.Tree{Layout: s.layout, Root: in.room.Path(program.DiskFolder(c.disk), fmt.Sprintf("tree-%016x", load.KeyOf(0, s.anchor)))})
 		if in.workload.Prefill {
 			continue
 		}
@@ -103,7 +109,11 @@ func (in *onFiles) checkTrees() error {
 }
 
 // Engine describes the load; see load.Describer.
-func (in *onFiles) Engine() interval.Engine { return in.config.filesEngine() }
+func (in *onFiles) Engine() interval.Engine {
+	e := in.config.filesEngine()
+	e.Backends = append(e.Backends, in.room.Storage()...)
+	return e
+}
 
 // SetTime places the load on the run's axis; see load.Timed.
 func (in *onFiles) SetTime(zeroUnixNanos, startNanos int64) {
@@ -194,7 +204,12 @@ func (in *onFiles) follow(axis program.Axis, done <-chan error) error {
 
 // work is what this instance does.
 func (in *onFiles) work(ctx context.Context, axis program.Axis) error {
-	mark := in.room.Path(markName)
+	if in.workload.Prefill {
+		if err := in.room.Ready(in.config.disk); err != nil {
+			return err
+		}
+	}
+	mark := in.room.Path(program.DiskFolder(in.config.disk), markName)
 	made := false
 	if text, err := os.ReadFile(mark); err == nil {
 		made = string(text) == in.made()
@@ -231,7 +246,7 @@ func (in *onFiles) work(ctx context.Context, axis program.Axis) error {
 func (in *onFiles) made() string {
 	var out strings.Builder
 	for _, t := range in.trees {
-		fmt.Fprintf(&out, "%s %+v\n", t.Root, t.Layout)
+		fmt.Fprintf(&out, "%s %+v\n", filepath.Base(t.Root), t.Layout)
 	}
 	return out.String()
 }
@@ -251,7 +266,7 @@ func (in *onFiles) fill(ctx context.Context, axis program.Axis) error {
 			return err
 		}
 	}
-	return in.room.WriteFile(markName, in.made())
+	return in.room.WriteFile(program.DiskFolder(in.config.disk)+"/"+markName, in.made())
 }
 
 // drive runs one run.

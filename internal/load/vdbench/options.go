@@ -9,18 +9,20 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/program"
 	"github.com/braggdev/bragg/internal/load/vdbench/own"
 	"github.com/braggdev/bragg/internal/load/vdbench/parmfile"
 )
 
 // config is a workload, read.
 type config struct {
-	file      *parmfile.File
-	runs      []run
-	files     files     // of a parameter file with file systems, in place of runs
-	disk      string    // that these are on
-	own       *own.File // of the user's own vdbench, in place of runs
-	errorsMax uint64    // errors that end the load
+	file       *parmfile.File
+	runs       []run
+	files      files              // of a parameter file with file systems, in place of runs
+	disk       string             // that these are on
+	fileSystem program.FileSystem // of that disk, if it is a block device
+	own        *own.File          // of the user's own vdbench, in place of runs
+	errorsMax  uint64             // errors that end the load
 }
 
 func (c *config) issues() diag.List {
@@ -37,7 +39,7 @@ const (
 	errorsMaxDefault = 50
 )
 
-var optionNames = []string{optionEngine, optionHost, optionDisk, load.OptionRateScale}
+var optionNames = slices.Concat([]string{optionEngine, optionHost, optionDisk, load.OptionRateScale}, program.FileSystemNames)
 
 // parse reads the parameter file and the options of a workload.
 func parse(w *load.Workload) (*config, error) {
@@ -71,29 +73,26 @@ func parse(w *load.Workload) (*config, error) {
 	if err := c.file.Issues.Err(); err != nil {
 		return c, err
 	}
+	place := noPlace
+	if hasFiles(c.file) {
+		place = c.place
+	}
+	if err := place(w); err != nil {
+		return c, err
+	}
 	if engine == Name {
 		if rates != 1 || w.Options[optionHost] != "" {
-			return bad(fmt.Sprintf("%s: %s has no other options than variables and %s", optionEngine, Name, optionDisk), "")
+			return bad(fmt.Sprintf("%s: %s has no other options than variables and those of its disk", optionEngine, Name), "")
 		}
 		if len(c.file.Of(parmfile.Run)) == 0 {
 			return bad("the parameter file has no rd=", "")
 		}
-		if hasFiles(c.file) {
-			if err := c.place(w); err != nil {
-				return c, err
-			}
-		} else if w.Options[optionDisk] != "" {
-			return bad(fmt.Sprintf("%s: only file systems have one; sd have a lun", optionDisk), "")
-		}
-		c.own = own.Read(c.file, w, c.disk)
+		c.own = own.Read(c.file, w, c.disk, c.fileSystem)
 		return c, c.file.Issues.Err()
 	}
 	b := builder{File: c.file, workload: w, rates: rates, host: w.Options[optionHost]}
 	c.errorsMax = uint64(c.file.General.Number("data_errors", errorsMaxDefault))
 	if hasFiles(c.file) {
-		if err := c.place(w); err != nil {
-			return c, err
-		}
 		c.files = b.filesOf()
 	} else {
 		c.runs = b.runs()

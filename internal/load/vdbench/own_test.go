@@ -226,3 +226,15 @@ func TestOwnKinds(t *testing.T) {
 		}
 	}
 }
+
+// The program reaches an anchor on a block device by a path, not by a descriptor.
+func TestOwnFileSystems(t *testing.T) {
+	w := loadtest.OnDevices(t, played(t, "fsd=fsd1,anchor=/mnt/a,depth=1,width=1,files=2,sizes=8k\nfwd=fwd1,fsd=fsd1,operation=read\nrd=rd1,fwd=fwd1,fwdrate=100,format=yes,elapsed=5\n"))
+	for _, prefill := range []bool{true, false, false} {
+		w.Prefill = prefill
+		if err := loadtest.Drive(t.Context(), vdbench.Generator{}, w, &loadtest.Log{}); err != nil {
+			t.Errorf("prefill %t: %v", prefill, err)
+		}
+		loadtest.Released(t, w.Devices[0], "ext4")
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
@@ -138,6 +139,20 @@ func TestSoakFiles(t *testing.T) {
 			t.Errorf("%s: %d bytes", w.Config, moved)
 		}
 	}
+}
+
+// On a disk that is a block device the trees are on the file system of the prefill.
+func TestSoakFileSystems(t *testing.T) {
+	if !installed(t) {
+		return
+	}
+	loadtest.RunFileSystems(t, vdbench.Generator{}, func(t testing.TB) load.Workload {
+		w := workload(t, "fsd=fsd1,anchor=/mnt/a,depth=1,width=4,files=25,sizes=64k\nfwd=fwd1,fsd=fsd1,operation=write,fileio=random,xfersize=8k,threads=2\n"+
+			"rd=rd1,fwd=fwd1,fwdrate=300,elapsed=4,format=yes\n")
+		w.Options = map[string]string{"engine": "vdbench"}
+		w.Runtime = 30 * time.Second
+		return w
+	})
 }
 
 // A block device needs consent, and its first block is not written to, nor what is behind the size of the disk.

@@ -8,13 +8,15 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/program"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
 // config is the configuration of one workload.
 type config struct {
 	disk     string
-	threads  int // 0: one per core
+	files    program.FileSystem // of a disk that is a block device
+	threads  int                // 0: one per core
 	buffer   int64
 	data     int64         // of all threads
 	duration time.Duration // of each test; 0: not set
@@ -38,7 +40,7 @@ const (
 	blocksLeast = 16
 )
 
-var optionNames = []string{"buffer", "crc", "data", "direct", "disk", "duration", "threads"}
+var optionNames = []string{"buffer", "crc", "data", "direct", "disk", "duration", "file_system", "mount_options", "threads"}
 
 func parse(w *load.Workload) (*config, error) {
 	o := &load.Options{Values: w.Options}
@@ -96,15 +98,8 @@ func toggle(o *load.Options, name string) bool {
 
 // readDisk finds the disk, and keeps half of it as data: the rest is for other files.
 func (c *config) readDisk(o *load.Options, w *load.Workload) {
-	if len(w.Devices) == 0 {
-		o.Fault("disk", "disk: the VM group has no data disk")
-		return
-	}
-	c.disk = cmp.Or(o.Values["disk"], w.Devices[0].Name)
-	d, known := w.Device(c.disk)
-	if !known {
-		o.Fault("disk", "disk: the VM group has no disk %q", c.disk)
-	}
+	c.disk, c.files = program.ReadDisk(o, w), program.ReadFileSystem(o)
+	d, _ := w.Device(c.disk)
 	if c.data = d.SizeBytes / 2; c.data == 0 {
 		c.data = dataElsewhere
 	}

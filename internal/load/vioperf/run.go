@@ -37,7 +37,7 @@ var (
 )
 
 // folder is where the files are in the room.
-const folder = "data"
+func (in *instance) folder() string { return program.DiskFolder(in.config.disk) + "/data" }
 
 func (in *instance) prepare(ctx context.Context) error {
 	cpus, err := memory.CPUs()
@@ -46,17 +46,18 @@ func (in *instance) prepare(ctx context.Context) error {
 	}
 	in.cores = memory.Cores(cpus)
 	in.results = interval.UnknownGauges(gaugeCount)
-	if in.workload.Prefill {
-		return nil
+	c := in.config
+	if in.room, err = program.OpenRoom(&in.workload, program.RoomName{Name: Name, FileSystem: &c.files, Said: in.said}, c.disk); err != nil || in.workload.Prefill {
+		return err
 	}
 	if in.config.threads == 0 {
 		in.config.threads = in.cores
 	}
 	in.config.data = max(in.config.data, in.config.least())
-	if in.room, err = program.OpenRoom(&in.workload, program.RoomName{Name: Name}, in.config.disk); err != nil {
+	if err := in.room.Ready(c.disk); err != nil {
 		return err
 	}
-	if err := in.room.Clear(folder); err != nil {
+	if err := in.room.Clear(in.folder()); err != nil {
 		return err
 	}
 	limit := max(blocksLeast, in.config.data/int64(2*in.config.threads)/in.config.buffer) * in.config.buffer
@@ -76,7 +77,7 @@ func (in *instance) prepare(ctx context.Context) error {
 func (in *instance) add(t int, limit int64) error {
 	var files [2]*os.File
 	for i := range files {
-		f, direct, err := open(in.room.Path(folder, fmt.Sprintf("thread-%d-%d", t, i)), in.config.direct)
+		f, direct, err := open(in.room.Path(in.folder(), fmt.Sprintf("thread-%d-%d", t, i)), in.config.direct)
 		if err != nil {
 			if i > 0 {
 				_ = files[0].Close()
@@ -103,7 +104,7 @@ func (in *instance) Engine() interval.Engine {
 		access = "buffered"
 		e.Notes = append(e.Notes, interval.EngineNote{Code: interval.NoteBuffered, Device: in.config.disk, Text: "the file system has no direct I/O"})
 	}
-	e.Backends = []string{access, "CRC " + onOff(in.config.crc)}
+	e.Backends = append([]string{access, "CRC " + onOff(in.config.crc)}, in.room.Storage()...)
 	if in.cached {
 		e.Notes = append(e.Notes, interval.EngineNote{Code: interval.NoteCached, Device: in.config.disk,
 			Text: fmt.Sprintf("buffered writes and reads of %s, which fit into memory", unit.FormatBytes(in.config.data))})
@@ -129,13 +130,14 @@ func (in *instance) Close() error {
 	}
 	in.workers = nil
 	if in.room != nil {
-		all = errors.Join(all, os.RemoveAll(in.room.Path(folder)), in.room.Close())
+		all = errors.Join(all, os.RemoveAll(in.room.Path(in.folder())), in.room.Close())
 		in.room = nil
 	}
 	return all
 }
 
-// Run does the four tests, each in a quarter of the runtime; see load.Instance. A prefill has nothing to do: each load writes first.
+// Run does the four tests, each in a quarter of the runtime; see load.Instance. A prefill makes a file
+// system at most: each load writes its files first.
 func (in *instance) Run(ctx context.Context, sink load.Sink) error {
 	defer func() { _ = in.Close() }()
 	w := &in.workload
@@ -145,9 +147,14 @@ func (in *instance) Run(ctx context.Context, sink load.Sink) error {
 	began := axis.Now()
 	out.Begin(began)
 	duration := in.config.each(w.Runtime)
-	in.describe()
 	var err error
-	for kind := 0; kind < testCount && err == nil && ctx.Err() == nil && !w.Prefill; kind++ {
+	tests := testCount
+	if w.Prefill {
+		tests, err = 0, out.Beside(axis, func() error { return in.room.Ready(in.config.disk) })
+	} else {
+		in.describe()
+	}
+	for kind := 0; kind < tests && err == nil && ctx.Err() == nil; kind++ {
 		t := newTest(in, kind, duration)
 		if err = t.run(ctx, axis, out); err == nil && ctx.Err() == nil {
 			in.results = slices.Clone(in.results)

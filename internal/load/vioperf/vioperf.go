@@ -62,11 +62,15 @@ func (Generator) Plan(w load.Workload) (load.Plan, error) {
 		return load.Plan{}, err
 	}
 	p := load.Plan{Engine: engine(), BytesWritten: -1, BlockBytesMax: c.buffer, TakesMost: testCount * c.each(0), Timed: true}
+	c.files.Plan(&p)
 	if w.Prefill {
 		p.BytesWritten = 0
-		return p, nil
+		p.Notes = append(p.Notes, "nothing else is made before the load: it writes its files itself")
 	}
 	p.Extents = []extent.Extent{{Device: c.disk, Length: c.data, Writes: true}}
+	if w.Prefill {
+		return p, nil
+	}
 	for i, name := range testNames {
 		p.Jobs = append(p.Jobs, load.JobPlan{Name: name, Pattern: [...]string{"write", "read, write", "read", "read, with gaps"}[i],
 			BlockSizes: unit.FormatBytes(c.buffer), BlockMin: c.buffer, BlockMax: c.buffer, QueueDepth: 1, DepthAsked: 1, Clones: max(1, c.threads),
@@ -76,7 +80,7 @@ func (Generator) Plan(w load.Workload) (load.Plan, error) {
 	if c.threads > 0 {
 		threads = fmt.Sprintf("%d threads", c.threads)
 	}
-	p.Notes = append(p.Notes, fmt.Sprintf("%s, each with growing files of its own, together at most %s beside disk %s; CRC %s, %s I/O",
+	p.Notes = append(p.Notes, fmt.Sprintf("%s, each with growing files of its own, together at most %s on disk %s; CRC %s, %s I/O",
 		threads, unit.FormatBytes(c.data), c.disk, onOff(c.crc), c.access()))
 	if !c.direct {
 		p.Notes = append(p.Notes, "buffered reads come from the page cache where the data is not much larger than memory")

@@ -28,7 +28,7 @@ func workload(t testing.TB) load.Workload {
 
 func TestContract(t *testing.T) {
 	loadtest.RunAny(t, loadtest.Subject{Generator: Generator{}, Endless: workload, Untouched: func(t testing.TB, w load.Workload) {
-		left, _ := filepath.Glob(filepath.Join(filepath.Dir(w.Devices[0].Path), "*", folder))
+		left, _ := filepath.Glob(filepath.Join(filepath.Dir(w.Devices[0].Path), "*", "*", "data"))
 		if len(left) > 0 {
 			t.Errorf("left: %v", left)
 		}
@@ -171,4 +171,12 @@ func TestOptions(t *testing.T) {
 	if _, err := (Generator{}).Plan(w); err == nil {
 		t.Error("a group without disks was accepted")
 	}
+}
+
+func TestFileSystems(t *testing.T) {
+	loadtest.RunFileSystems(t, Generator{}, func(t testing.TB) load.Workload {
+		w := workload(t)
+		w.Runtime = 800 * time.Millisecond
+		return w
+	})
 }

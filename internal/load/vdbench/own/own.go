@@ -17,25 +17,27 @@ import (
 	"github.com/braggdev/bragg/internal/extent"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/program"
 	"github.com/braggdev/bragg/internal/load/vdbench/parmfile"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
 // File is a parameter file for the user's own vdbench.
 type File struct {
-	file    *parmfile.File
-	luns    []string               // disks of the VM
-	storage []*parmfile.Definition // as luns
-	disk    string                 // that the trees of file systems are on, if the file has any
-	factor  float64                // of files in each folder; less than 1 in a rehearsal
-	takes   time.Duration
-	io      [2]bool  // whether workloads on file systems read and write
-	others  []string // other operations of theirs
+	file       *parmfile.File
+	luns       []string               // disks of the VM
+	storage    []*parmfile.Definition // as luns
+	disk       string                 // that the trees of file systems are on, if the file has any
+	fileSystem program.FileSystem     // of that disk, if it is a block device
+	factor     float64                // of files in each folder; less than 1 in a rehearsal
+	takes      time.Duration
+	io         [2]bool  // whether workloads on file systems read and write
+	others     []string // other operations of theirs
 }
 
-// Read checks what would reach vdbench. The trees of file systems are on a disk.
-func Read(f *parmfile.File, w *load.Workload, disk string) *File {
-	o := &File{file: f, factor: 1}
+// Read checks what would reach vdbench. The trees of file systems are on a disk, which has a file system of its own if it is a block device.
+func Read(f *parmfile.File, w *load.Workload, disk string, files program.FileSystem) *File {
+	o := &File{file: f, factor: 1, fileSystem: files}
 	if s := w.Scale.Factor; s > 0 && s < 1 {
 		o.factor = s
 	}
@@ -113,9 +115,9 @@ const extentMin = 1 << 20
 func (o *File) Plan(w *load.Workload) (load.Plan, error) {
 	p := load.Plan{Engine: o.Engine(), Timed: true, TakesLeast: o.takes, BytesWritten: -1, Notes: []string{"vdbench itself runs, as it is installed on the VM"},
 		Program: &load.ProgramPlan{Needs: needs, Commands: []string{"vdbench -f run.parm -o output"}}}
-	if w.Prefill {
+	if w.Prefill && o.disk == "" {
 		return p, &diag.Error{Code: "bad-generator-option", Exit: diag.ExitData, Message: "workload.PrefillRun: a vdbench of your own prefills nothing",
-			Hint: "write a first rd that writes sequentially to its end (seekpct=eof) or makes files (format=yes), or prefill with a native workload"}
+			Hint: "write a first rd that writes sequentially to its end (seekpct=eof), or prefill with a native workload"}
 	}
 	if n := len(p.Engine.Operations); n > interval.OperationsMax {
 		return p, &diag.Error{Code: "bad-generator-option", Exit: diag.ExitData, Message: fmt.Sprintf("%s has %d kinds of operations, and a load has at most %d", o.file.Name, n, interval.OperationsMax),
@@ -135,6 +137,11 @@ func (o *File) Plan(w *load.Workload) (load.Plan, error) {
 		if err := o.planTrees(w, &p); err != nil {
 			return p, err
 		}
+	}
+	if w.Prefill {
+		p.Jobs, p.Extents, p.BytesWritten, p.Timed, p.TakesLeast = nil, nil, 0, false, 0
+		p.Program.Commands = nil
+		p.Notes = append(p.Notes, "vdbench makes its files itself (format=yes)")
 	}
 	p.Extents = extent.Merge(p.Extents)
 	return p, nil
@@ -161,14 +168,10 @@ func (o *File) planTrees(w *load.Workload, p *load.Plan) error {
 		}
 		p.Jobs = append(p.Jobs, j)
 	}
+	o.fileSystem.Plan(p)
 	p.Extents = append(p.Extents, extent.Extent{Device: o.disk, Length: total, Writes: true})
 	if o.factor < 1 {
 		p.ScaledFrom = int64(float64(total) / o.factor)
 	}
-	if d, _ := w.Device(o.disk); d.SizeBytes > 0 && total > d.SizeBytes {
-		return &diag.Error{Code: "device-too-small", Exit: diag.ExitData,
-			Message: fmt.Sprintf("disk %s has %s and the files of %s take about %s", o.disk, unit.FormatBytes(d.SizeBytes), o.file.Name, unit.FormatBytes(total)),
-			Hint:    "use a larger disk, or fewer files"}
-	}
-	return nil
+	return program.CheckFits(w, o.disk, total, "the files of "+o.file.Name+" take about", "use a larger disk, or fewer files")
 }

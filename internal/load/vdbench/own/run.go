@@ -66,15 +66,12 @@ func (in *running) prepare() (err error) {
 		return err
 	}
 	w := &in.workload
-	files, devices, err := in.kindsOfDisks()
+	name := program.RoomName{Name: "vdbench", FileSystem: &in.own.fileSystem, Said: in.said}
+	disks, devices, err := in.kindsOfDisks()
 	if err != nil {
 		return err
 	}
 	for _, d := range devices {
-		if in.own.disk != "" {
-			return &diag.Error{Code: "disk-without-files", Exit: diag.ExitUnavailable, Message: fmt.Sprintf("disk %s is a block device, and the trees of a vdbench of your own are beside disks that are files only", d.Name),
-				Hint: "use the targets local or ssh"}
-		}
 		if d.Held {
 			continue
 		}
@@ -82,7 +79,10 @@ func (in *running) prepare() (err error) {
 			return fmt.Errorf("device %q: %w", d.Name, err)
 		}
 	}
-	if in.room, err = program.OpenRoom(w, program.RoomName{Name: "vdbench"}, files...); err != nil {
+	if in.own.disk != "" {
+		disks = []string{in.own.disk}
+	}
+	if in.room, err = program.OpenRoom(w, name, disks...); err != nil || w.Prefill {
 		return err
 	}
 	if err := in.checkPaths(); err != nil {
@@ -90,6 +90,11 @@ func (in *running) prepare() (err error) {
 	}
 	if err := in.room.Clear(ownFolder); err != nil {
 		return err
+	}
+	if in.own.disk != "" {
+		if err := in.room.Ready(in.own.disk); err != nil {
+			return err
+		}
 	}
 	at := places{
 		lun: func(lun string) (string, int64) {
@@ -99,24 +104,25 @@ func (in *running) prepare() (err error) {
 			}
 			return d.Path, 0
 		},
-		anchor: func(anchor string) string { return in.room.Path(fmt.Sprintf("own-tree-%016x", load.KeyOf(0, anchor))) },
+		anchor: func(anchor string) string { return in.room.JoinedPath(in.tree(anchor)) },
 	}
 	for _, fsd := range in.own.file.Of(parmfile.FileSystem) {
-		if err := os.MkdirAll(at.anchor(fsd.Text("anchor", "")), 0o700); err != nil { // vdbench makes no folders above an anchor
+		if err := os.MkdirAll(in.room.Path(in.tree(fsd.Text("anchor", ""))), 0o700); err != nil { // vdbench makes no folders above an anchor
 			return err
 		}
 	}
 	return in.room.WriteFile(ownFolder+"/run.parm", in.own.text(at))
 }
 
+// tree is the folder of an anchor in the room.
+func (in *running) tree(anchor string) string {
+	return fmt.Sprintf("%s/own-tree-%016x", program.DiskFolder(in.own.disk), load.KeyOf(0, anchor))
+}
+
 // kindsOfDisks tells disks that are files from block devices. vdbench opens block devices by itself: they are checked as those of native
 // I/O are, and held as long as it runs.
 func (in *running) kindsOfDisks() (files []string, devices []load.Device, err error) {
-	names := in.own.luns
-	if in.own.disk != "" {
-		names = []string{in.own.disk}
-	}
-	for _, name := range names {
+	for _, name := range in.own.luns {
 		d, _ := in.workload.Device(name)
 		info, err := os.Stat(d.Path)
 		switch {
@@ -151,7 +157,11 @@ func (in *running) checkPaths() error {
 }
 
 // Engine describes the load; see load.Describer.
-func (in *running) Engine() interval.Engine { return in.own.Engine() }
+func (in *running) Engine() interval.Engine {
+	e := in.own.Engine()
+	e.Backends = append(e.Backends, in.room.Storage()...)
+	return e
+}
 
 // SetTime places the load on the run's axis; see load.Timed.
 func (in *running) SetTime(zeroUnixNanos, startNanos int64) {
@@ -183,10 +193,16 @@ func (in *running) Run(ctx context.Context, sink load.Sink) error {
 	out := &program.Recorder{Workload: w, Sink: sink, Gauges: interval.GaugeValues{0}}
 	began := axis.Now()
 	out.Begin(began)
+	if w.Prefill {
+		err := out.Beside(axis, func() error { return in.room.Ready(in.own.disk) })
+		in.raw = []load.Output{{Name: "vdbench.txt", Text: in.said.String()}}
+		out.Finish(axis.Now())
+		return program.Outcome(ctx, w.Name, err)
+	}
 	folder := in.room.Path(ownFolder)
 	in.counts = counts{own: in.own, path: in.room.Path(ownFolder, "output"), axis: axis, last: began, out: out}
-	p, err := program.Command{Path: in.path, Args: []string{"-f", folder + "/run.parm", "-o", folder + "/output"}, Dir: folder, Alone: true, Stdout: in.said, Stderr: in.said,
-		Env: append(os.Environ(), "TZ=UTC")}.Start() // which rows are stamped with
+	p, err := in.room.Joined(program.Command{Path: in.path, Args: []string{"-f", folder + "/run.parm", "-o", folder + "/output"}, Dir: folder, Alone: true, Stdout: in.said, Stderr: in.said,
+		Env: append(os.Environ(), "TZ=UTC")}).Start() // which rows are stamped with
 	if err != nil {
 		out.Finish(axis.Now())
 		return installation.Missing("start vdbench: %v", err)
