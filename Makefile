@@ -182,7 +182,7 @@ soak: $(CLOUD_IMAGE)
 	BRAGG_SOAK_RACES=1000 $(GO) test ./internal/session -run '^TestTwoControllersRaceForHosts$$' -count=1 -v -timeout 30m
 	BRAGG_SOAK_REHEARSALS=1 $(GO) test ./internal/lab/rehearsal -count=1 -v -timeout 0
 	BRAGG_TEST_CLOUD_IMAGE=$(CLOUD_IMAGE) $(GO) test ./internal/target/libvirt ./internal/lab/rehearsal -p 1 \
-		-run '^(TestCloudImage|TestDistribution|TestDatabaseOnGuests|TestPlaybookOnGuests)$$' -count=1 -v -timeout 0
+		-run '^(TestCloudImage|TestDistribution|TestDatabaseOnGuests|TestFilesOnGuests|TestPlaybookOnGuests)$$' -count=1 -v -timeout 0
 	$(if $(BRAGG_DLIO),BRAGG_DLIO=$(BRAGG_DLIO) $(GO) test ./internal/load/mlperf -run '^TestAgreesWithDLIO$$' -count=1 -v -timeout 30m)
 	$(if $(BRAGG_VDBENCH_HOME),$(GO) test ./internal/load/vdbench -run '^TestSoak' -count=1 -v -timeout 30m)
 	$(if $(HAMMERDB_HOME),$(GO) test ./internal/load/hammerdb -run '^Test(HammerDB|Generator|SoakQueries)$$' -count=1 -v -timeout 60m)
