@@ -14,7 +14,7 @@ import (
 )
 
 // meter counts what the agent's own workloads completed on each device, and the bytes of its connections: the numbers
-// behind the metrics of a VM that is a process, where the machine's totals would count the neighbours too.
+// behind the metrics of a VM that is a process, where the machine's totals would count the neighbors too.
 type meter struct {
 	options  Options
 	boot     string

@@ -277,13 +277,13 @@ func TestRules(t *testing.T) {
 		{"a controller that was stopped", func(m *made) {
 			m.in.Events = []interval.Event{{AtNanos: 40 * second, Kind: interval.EventPaused, Subject: "controller", SpanNanos: 30 * second}}
 		}, "controller-paused", finding.Warning, "The controller was paused for 30 s, from 0:10 to 0:40."},
-		{"a neighbour that left", func(m *made) {
+		{"a neighbor that left", func(m *made) {
 			m.in.Events = []interval.Event{
 				{AtNanos: 10 * second, Kind: interval.EventShared, Subject: "run-2", Message: "a"},
 				{AtNanos: 40 * second, Kind: interval.EventAlone, Subject: "run-2", Message: "b"},
 			}
 		}, "machine-shared", finding.Warning, `Run "run-2" used the same machine from 0:10 to 0:40.`},
-		{"a neighbour that stayed", func(m *made) {
+		{"a neighbor that stayed", func(m *made) {
 			m.in.Events = []interval.Event{{AtNanos: 10 * second, Kind: interval.EventShared, Subject: "run-2", Message: "a"}}
 		}, "machine-shared", finding.Warning, `Run "run-2" used the same machine from 0:10 until this run ended.`},
 		{"a VM that crashed", func(m *made) {

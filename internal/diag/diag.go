@@ -156,7 +156,7 @@ const beginningBytesMin = 3
 
 func abs(n int) int { return max(n, -n) }
 
-// editDistance is the optimal string alignment distance: insert, delete, replace, swap of neighbours.
+// editDistance is the optimal string alignment distance: insert, delete, replace, swap of neighbors.
 func editDistance(a, b string) int {
 	rows := [3][]int{make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)}
 	for j := range rows[1] {

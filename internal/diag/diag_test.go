@@ -120,7 +120,7 @@ func TestEditDistanceIsAMetric(t *testing.T) {
 		}
 	})
 	if got := editDistance("ab", "ba"); got != 1 {
-		t.Errorf("a swap of neighbours counts %d, want 1", got)
+		t.Errorf("a swap of neighbors counts %d, want 1", got)
 	}
 }
 

@@ -140,13 +140,13 @@ func lostOf(s *result.ImpactScore, x *scenario.Threshold) measured {
 	return m
 }
 
-// withoutSteps leaves out loads that are steps of a staircase: they are not neighbours of each other, and their effect is that of
+// withoutSteps leaves out loads that are steps of a staircase: they are not neighbors of each other, and their effect is that of
 // more workers.
 func withoutSteps(impacts []result.Impact, s *result.Scaling) []result.Impact {
 	if s == nil {
 		return impacts
 	}
 	return slices.DeleteFunc(impacts, func(i result.Impact) bool {
-		return i.Kind == result.ImpactNeighbour && slices.Contains(s.Workloads, i.Subjects[0])
+		return i.Kind == result.ImpactNeighbor && slices.Contains(s.Workloads, i.Subjects[0])
 	})
 }

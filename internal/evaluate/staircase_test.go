@@ -69,7 +69,7 @@ func TestScaling(t *testing.T) {
 		t.Fatalf("scaling is %+v", s)
 	}
 	if len(run.Impacts) > 0 {
-		t.Errorf("steps have costs as neighbours: %+v", run.Impacts)
+		t.Errorf("steps have costs as neighbors: %+v", run.Impacts)
 	}
 	for i, step := range s.Steps {
 		if want := law.Throughput(float64(1 + 2*i)); step.Workers != 1+2*i || !within(float64(step.Throughput), want, 1e-3) {

@@ -202,20 +202,24 @@ func TestBandwidth(t *testing.T) {
 	}
 }
 
-// TestNeighbour: a second workload is scored over all of the time that it ran.
-func TestNeighbour(t *testing.T) {
+// TestNeighbor: a second workload is scored over all of the time that it ran.
+func TestNeighbor(t *testing.T) {
 	c := course{vms: []string{"a"}, seconds: 200, operations: exact(60, 120, 800), events: []interval.Event{
 		{AtNanos: 60e9, Kind: interval.EventWorkloadStart, Phase: "run", Workload: "N", Group: "H", Instance: 1},
 		{AtNanos: 120e9, Kind: interval.EventWorkloadEnd, Phase: "run", Workload: "N", Group: "H", Instance: 1},
 	}}
 	i := only(t, c)
 	s := i.Loads[0].LivedOn
-	if i.Kind != result.ImpactNeighbour || i.Loads[0].UntilNanos != 120e9 || s.Level != 800 || s.Lost.Operations != 12000 || s.Within5.Nanos != nil {
+	if i.Kind != result.ImpactNeighbor || i.Loads[0].UntilNanos != 120e9 || s.Level != 800 || s.Lost.Operations != 12000 || s.Within5.Nanos != nil {
 		t.Errorf("%+v", s)
 	}
-	want := "Neighbour N: W lost 20 % (1k to 800) for 1 m, not back within 5 %, 12,000 operations fewer than the baseline"
+	want := "Neighbor N: W lost 20 % (1k to 800) for 1 m, not back within 5 %, 12,000 operations fewer than the baseline"
 	if got := impact.Sentence(i); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	i.Event = "Noisy Neighbor"
+	if got := impact.Title(i); got != "Noisy Neighbor" {
+		t.Errorf("title %q", got)
 	}
 }
 

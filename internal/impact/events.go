@@ -64,7 +64,7 @@ func findEvents(t *analysis.Timeline) []*event {
 		if s.FromNanos >= phase.FromNanos && s.FromNanos < phase.ToNanos {
 			key := analysis.Start{Workload: s.Workload, Instance: s.Instance}
 			events = append(events, &event{starts: &key, taken: map[string]bool{}, Impact: result.Impact{Event: labelOf(t, s),
-				Kind: result.ImpactNeighbour, Subjects: []string{s.Workload}, FromNanos: s.FromNanos, ToNanos: min(s.ToNanos, phase.ToNanos)}})
+				Kind: result.ImpactNeighbor, Subjects: []string{s.Workload}, FromNanos: s.FromNanos, ToNanos: min(s.ToNanos, phase.ToNanos)}})
 		}
 	}
 	events = append(events, losses(t, phase, events)...)

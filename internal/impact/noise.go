@@ -12,7 +12,7 @@ const (
 	chance = 0.02
 	// power is how likely a dip of the detectable size is to be seen: 95 %.
 	power = 1.645
-	// correlationMax bounds the correlation of neighbouring seconds: beyond, a baseline says nothing about its own variation.
+	// correlationMax bounds the correlation of neighboring seconds: beyond, a baseline says nothing about its own variation.
 	correlationMax = 0.95
 	// floorShare of the baseline, and floorOperations, are no dip even of a baseline that does not vary at all. A load with a rate can
 	// have the same count for many seconds; its deviation is taken to be countingShare of that of independent operations.

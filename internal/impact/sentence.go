@@ -53,8 +53,11 @@ func Title(i *result.Impact) string {
 		title = "Cloning of " + textio.Plural(i.VMs, "VM")
 	case result.ImpactPowerOn:
 		title = "Power-on of " + textio.Plural(i.VMs, "VM")
-	case result.ImpactNeighbour:
-		title = "Neighbour " + i.Event
+	case result.ImpactNeighbor:
+		title = i.Event
+		if !strings.Contains(strings.ToLower(title), "neighbor") { // as many scenarios call it
+			title = "Neighbor " + title
+		}
 	case result.ImpactAgentLost:
 		title = "Lost connection to " + few(i.Subjects, "VMs")
 	case result.ImpactVMStopped:

@@ -128,7 +128,7 @@ func excess(look, base uint64, lookNanos, baseNanos int64) uint64 {
 }
 
 // follow tracks stretches without an operation for generators that record no gaps, and while a VM is away: whole intervals, joined, up
-// to the interval in which the next operation completes. The slowest operation there bounds how much of both neighbours belongs to the
+// to the interval in which the next operation completes. The slowest operation there bounds how much of both neighbors belongs to the
 // stall, because in a queue that is never empty something waits through all of it.
 func (w *watch) follow(iv *interval.Interval, x *exposure) {
 	missing := w.seen == 0 || iv.StartNanos-w.seen > iv.LengthNanos/2
@@ -165,7 +165,7 @@ func (w *watch) follow(iv *interval.Interval, x *exposure) {
 	w.quietFrom = iv.EndNanos()
 }
 
-// joinPause adds up the time in which the generator itself did not run: a pause that fills an interval joins those of its neighbours.
+// joinPause adds up the time in which the generator itself did not run: a pause that fills an interval joins those of its neighbors.
 func (w *watch) joinPause(iv *interval.Interval) {
 	full := iv.StalledNanos >= 9*iv.LengthNanos/10
 	if !w.paused && !full {

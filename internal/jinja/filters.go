@@ -183,7 +183,7 @@ func filterFloat(_ *machine, x any, args callArgs) (any, error) {
 	return a["default"], nil
 }
 
-// filterRound rounds as Python does: halves go to the even neighbour, and a float stays a float.
+// filterRound rounds as Python does: halves go to the even neighbor, and a float stays a float.
 func filterRound(_ *machine, x any, args callArgs) (any, error) {
 	a, err := args.bind(param{"precision", int64(0)}, param{"method", "common"})
 	if err != nil {

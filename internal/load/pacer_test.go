@@ -90,7 +90,7 @@ func TestPacerIsDeterministicAndNeverGoesBack(t *testing.T) {
 }
 
 // Keys and texts give families of draws without visible relation: bytes of draws are uniform (chi-square, 255 degrees of
-// freedom, alpha 1e-4), and neighbours in key and number differ in half of their bits.
+// freedom, alpha 1e-4), and neighbors in key and number differ in half of their bits.
 func TestDrawsAreUniform(t *testing.T) {
 	t.Parallel()
 	for _, next := range []func(i uint64) uint64{

@@ -29,7 +29,7 @@ const (
 	ImpactSnapshot     ImpactKind = "snapshot"
 	ImpactClone        ImpactKind = "clone"
 	ImpactPowerOn      ImpactKind = "power-on"
-	ImpactNeighbour    ImpactKind = "neighbour"  // another workload, over all of its time
+	ImpactNeighbor     ImpactKind = "neighbor"   // another workload, over all of its time
 	ImpactAgentLost    ImpactKind = "agent-lost" // the controller lost the connection to agents
 	ImpactVMStopped    ImpactKind = "vm-stopped" // VMs stopped, and the run did not cause it
 	ImpactStep         ImpactKind = "step"       // any other step

@@ -15,8 +15,8 @@ import (
 	"github.com/braggdev/bragg/internal/target/fake"
 )
 
-// neighbours is a target that knows what others run on its nodes.
-type neighbours struct {
+// neighbors is a target that knows what others run on its nodes.
+type neighbors struct {
 	*fake.Target
 	on map[string][]string
 
@@ -24,7 +24,7 @@ type neighbours struct {
 	asked []string
 }
 
-func (n *neighbours) Foresee(_ context.Context, node string) (target.PowerCutForesight, error) {
+func (n *neighbors) Foresee(_ context.Context, node string) (target.PowerCutForesight, error) {
 	n.mu.Lock()
 	n.asked = append(n.asked, node)
 	n.mu.Unlock()
@@ -42,7 +42,7 @@ func (n *neighbours) Foresee(_ context.Context, node string) (target.PowerCutFor
 func TestPlanForeseesCuts(t *testing.T) {
 	many := []string{"vm-1", "vm-2", "vm-3", "vm-4", "vm-5", "vm-6"}
 	on := map[string][]string{"id-1": {"theirs"}, "id-2": {"not asked for"}, "id-3": many, "id-4": {}}
-	tgt := &neighbours{on: on}
+	tgt := &neighbors{on: on}
 	p := &Prepared{target: tgt, Plan: &planner.Plan{}}
 	for i := 1; i <= 5; i++ {
 		p.Inventory.Nodes = append(p.Inventory.Nodes, target.Node{ID: fmt.Sprint("id-", i), Name: fmt.Sprint("node-", i)})

@@ -71,7 +71,7 @@ func QuantileRanks(n uint64, q float64) (from, to uint64) {
 
 // DesignEffect returns by how much the share of operations beyond a value varies more than that of independent ones: the ratio of
 // variances, at least 1. Slices of the run, in order, have counts operations each, hits of them beyond the value; that slices
-// correlate with their neighbours is accounted for by a block bootstrap. The estimate is itself uncertain, and widened as Student's t is. NaN if it cannot be estimated: too few slices, or no hits.
+// correlate with their neighbors is accounted for by a block bootstrap. The estimate is itself uncertain, and widened as Student's t is. NaN if it cannot be estimated: too few slices, or no hits.
 func DesignEffect(counts, hits []float64) float64 {
 	all, beyond := 0.0, 0.0
 	for i := range counts {

@@ -54,7 +54,7 @@ func (t *Tally) Add(iv *interval.Interval, from int64) {
 	t.Last = max(t.Last, iv.EndNanos())
 }
 
-// samplesMax bounds the memory of a long run: above it, neighbouring samples are joined in pairs.
+// samplesMax bounds the memory of a long run: above it, neighboring samples are joined in pairs.
 const samplesMax = 4096
 
 // resolution returns the length of whole samples: period, doubled zero or more times. The first and the last sample may be

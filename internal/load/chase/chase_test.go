@@ -40,7 +40,7 @@ func TestCycle(t *testing.T) {
 			at = next
 		}
 		if at != c.at || int64(len(seen)) != c.lines || straight > 10 {
-			t.Errorf("key %d: %d of %d lines, %d neighbours", key, len(seen), c.lines, straight)
+			t.Errorf("key %d: %d of %d lines, %d neighbors", key, len(seen), c.lines, straight)
 		}
 		if err := c.close(); err != nil {
 			t.Error(err)

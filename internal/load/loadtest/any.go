@@ -182,7 +182,7 @@ func testPeriods(t *testing.T, s Subject) {
 	if all[0].StartNanos < int64(time.Hour) {
 		t.Errorf("first interval at %v of the run's time axis, want after 1 h", time.Duration(all[0].StartNanos))
 	}
-	// The pieces at both ends may be joined to their neighbours.
+	// The pieces at both ends may be joined to their neighbors.
 	if sum := Add(all); sum.LengthNanos < int64(w.Runtime) || len(all) < 4 {
 		t.Errorf("%d intervals cover %v", len(all), time.Duration(sum.LengthNanos))
 	}

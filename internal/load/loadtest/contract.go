@@ -102,7 +102,7 @@ startdelay=300ms
 	if all[0].StartNanos < int64(time.Hour) {
 		t.Errorf("first interval at %v of the run's time axis, want after 1 h", time.Duration(all[0].StartNanos))
 	}
-	// 1.3 s in periods of 0.2 s; the pieces at both ends may be joined to their neighbours.
+	// 1.3 s in periods of 0.2 s; the pieces at both ends may be joined to their neighbors.
 	if sum.LengthNanos < int64(w.Runtime) || len(all) < 4 {
 		t.Errorf("%d intervals cover %v", len(all), time.Duration(sum.LengthNanos))
 	}

@@ -49,7 +49,7 @@ func ColumnMeans(points result.Points, from, to float64, columns int) []float64 
 	return means
 }
 
-// reach is the time range that point i represents: halfway to its neighbours.
+// reach is the time range that point i represents: halfway to its neighbors.
 func reach(points result.Points, i int) (start, end float64) {
 	at := points[i].Seconds
 	before, after := at, at

@@ -2,7 +2,7 @@
 // results: what it delivers can be evaluated like single intervals.
 //
 //	intervals file ──source.go──▶ jobs ──job.go, in parallel──▶ Batch: each interval with totals only, and merged intervals
-//	rollups file ─────────┘                          └─ merge.go: neighbours of one workload and VM become one
+//	rollups file ─────────┘                          └─ merge.go: neighbors of one workload and VM become one
 //	intervals file ──writer.go, while the run goes on──▶ rollups file
 //
 //	record.go  one record of the rollups file

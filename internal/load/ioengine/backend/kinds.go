@@ -24,7 +24,7 @@ var Kinds = []Kind{KindUring, KindLibaio, KindPsync, KindPvsync2, KindMmap, Kind
 
 // Of maps fio's engines to ours. io_uring does what libaio and posixaio do with less work for each operation, and
 // asynchronously also where libaio would block; Generator.Backend asks for libaio itself. sync seeks before each
-// operation and vsync joins neighbours; they are done with pread and preadv2, which are what they measure.
+// operation and vsync joins neighbors; they are done with pread and preadv2, which are what they measure.
 func Of(ioengine string) (kind Kind, synchronous, ok bool) {
 	switch ioengine {
 	case "libaio", "io_uring", "posixaio":

@@ -18,7 +18,7 @@ import (
 
 // collector turns what the workers recorded into intervals. Periods end at multiples of the interval length on the
 // run's time axis, so that intervals of several VMs cover the same seconds; the first and the last are cut to their
-// true length, and a piece shorter than a tenth of the length is joined to its neighbour.
+// true length, and a piece shorter than a tenth of the length is joined to its neighbor.
 //
 // It also watches itself: it asks to be woken every tick, and when it wakes far too late the whole generator was stopped
 // or starved of CPU for that time.

@@ -11,7 +11,7 @@ bragg.lanesOf = function (chart) {
   return chart.laneList;
 };
 
-// laneRuns are the stretches of one value. A point stands for the time up to half way to its neighbours; a null is no data, and
+// laneRuns are the stretches of one value. A point stands for the time up to half way to its neighbors; a null is no data, and
 // so is what no point stands for.
 bragg.laneRuns = function (x, y) {
   const runs = [];

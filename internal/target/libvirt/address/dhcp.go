@@ -66,7 +66,7 @@ func parseNetwork(text []byte) (int, error) {
 }
 
 // Of returns the address of a running domain: from the leases of its host's own networks, or else from the host's
-// neighbour table; "" if there is none yet.
+// neighbor table; "" if there is none yet.
 func Of(ctx context.Context, h *virsh.Host, domain string) (string, error) {
 	var errs []error
 	for _, source := range []string{"lease", "arp"} {
