@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"math"
+	"slices"
 
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/stat"
@@ -79,7 +80,11 @@ func MeanBounds(points result.Points, from, to int64) *[2]result.Number {
 		return nil
 	}
 	off *= stat.StudentQuantile((1+stat.Confidence)/2, df)
-	return &[2]result.Number{result.Number(mean - off), result.Number(mean + off)}
+	low := mean - off
+	if slices.Min(values) >= 0 { // a rate is not negative, however it scatters
+		low = max(0, low)
+	}
+	return &[2]result.Number{result.Number(low), result.Number(mean + off)}
 }
 
 // inStretches averages each stretch of length values; what is left at the end is dropped.

@@ -61,3 +61,18 @@ func TestPercentileBounds(t *testing.T) {
 		t.Errorf("without stretches of time: %+v", b)
 	}
 }
+
+// A rate that stands still for most of the time has wide bounds, but none below zero.
+func TestMeanBoundsOfAHungRate(t *testing.T) {
+	var points result.Points
+	for i := range 52 {
+		value := 0.0
+		if i < 12 {
+			value = 140
+		}
+		points = append(points, result.Point{Seconds: float64(i), Value: value})
+	}
+	if b := analysis.MeanBounds(points, 0, 52e9); b == nil || b[0] != 0 || b[1] < 32.3 {
+		t.Errorf("bounds %v of a mean of 32.3", b)
+	}
+}

@@ -19,6 +19,9 @@ func TestWrittenBefore(t *testing.T) {
 	on := func(device string, length int64) *load.Plan {
 		return &load.Plan{Extents: []extent.Extent{{Device: device, Length: length, Writes: true}}}
 	}
+	at := func(endpoint string) *load.Plan {
+		return &load.Plan{Program: &load.ProgramPlan{Data: []string{endpoint}}}
+	}
 	prefill := func(workload, group string, bytes uint64) result.LoadSummary {
 		return result.LoadSummary{Workload: workload, Group: group, Prefill: true, VMs: 2, ToNanos: second, Total: interval.Traffic{Operations: 1, Bytes: bytes}}
 	}
@@ -33,6 +36,8 @@ func TestWrittenBefore(t *testing.T) {
 	}{
 		{"of a load without data", nil, "", true},
 		{"in a folder", []result.LoadSummary{prefill("W", "G", 2*all)}, "written by a prefill before", true},
+		{"on an endpoint, of another workload", []result.LoadSummary{prefill("lab", "G", 1)}, "written by a prefill before (that of lab)", true},
+		{"on an endpoint, of another one", []result.LoadSummary{prefill("elsewhere", "G", 1)}, "no prefill of this data in this run", true},
 		{"in a folder, without one", nil, "no prefill of this data in this run", true},
 		{"none", nil, "no prefill of this data in this run", false},
 		{"own", []result.LoadSummary{prefill("W", "G", 2*all)}, "written by a prefill before", false},
@@ -45,9 +50,10 @@ func TestWrittenBefore(t *testing.T) {
 	} {
 		p := plan.Plan{Workloads: []plan.Workload{{Name: "W", Group: "G", Load: on("/dev/sdb", all), Prefill: on("/dev/sdb", all)},
 			{Name: "same", Group: "G", Prefill: on("/dev/sdb", all)}, {Name: "half", Group: "G", Prefill: on("/dev/sdb", all/2)},
-			{Name: "other", Group: "G", Prefill: on("/dev/sdc", all)}}}
+			{Name: "other", Group: "G", Prefill: on("/dev/sdc", all)}, {Name: "lab", Group: "G", Prefill: at("lab")}, {Name: "elsewhere", Group: "G", Prefill: at("elsewhere")}}}
 		if tt.elsewhere {
-			p.Workloads[0].Load, p.Workloads[0].Prefill = &load.Plan{Computes: tt.want == ""}, &load.Plan{}
+			p.Workloads[0].Load, p.Workloads[0].Prefill = at("lab"), &load.Plan{}
+			p.Workloads[0].Load.Computes = tt.want == ""
 		}
 		raw, err := json.Marshal(p)
 		if err != nil {

@@ -102,6 +102,9 @@ func (r *Reason) String() string {
 		verb := "rose"
 		if r.Fell {
 			verb = "fell"
+			if r.Found > 1 { // as only a line does
+				found += " of its mean"
+			}
 		}
 		return fmt.Sprintf("its %s %s by %s", r.Series, verb, found)
 	case Range:

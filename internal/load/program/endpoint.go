@@ -81,7 +81,7 @@ func ParseEndpoint(text string) (Endpoint, error) {
 			}
 			key, value = "password", strings.TrimRight(string(secret), "\r\n")
 		case !slices.Contains(endpointKeys, key):
-			return nil, fmt.Errorf("word %d has an unknown key", number+1)
+			return nil, fmt.Errorf("word %d has a key that is not one of %s", number+1, strings.Join(append(slices.Clone(endpointKeys), "password_file"), ", "))
 		}
 		if strings.ContainsRune(value, 0) {
 			return nil, fmt.Errorf("word %d has a zero byte", number+1)

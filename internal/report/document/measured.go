@@ -234,7 +234,7 @@ func writtenFact(d *Document, w *Workload, p *plan.Plan, planned *load.Plan) str
 			continue
 		}
 		elsewhere := planned != nil && len(planned.Extents) == 0 && len(of.Prefill.Extents) == 0 // not on disks of the VM
-		used := planned == nil || extent.Common(planned.Extents, of.Prefill.Extents) > 0 || elsewhere && before.Name == w.Name
+		used := planned == nil || extent.Common(planned.Extents, of.Prefill.Extents) > 0 || elsewhere && (before.Name == w.Name || sameData(planned, of.Prefill))
 		if used {
 			ranges, by = append(ranges, of.Prefill.Extents...), append(by, before.Name)
 			asked := uint64(extent.Bytes(of.Prefill.Extents)) * uint64(max(1, before.VMs))
@@ -260,6 +260,11 @@ func writtenFact(d *Document, w *Workload, p *plan.Plan, planned *load.Plan) str
 		text += " (that of " + textio.Few(by, workloadsNamed) + ")"
 	}
 	return text
+}
+
+// sameData reports whether programs say that they store the same, as on one endpoint.
+func sameData(a, b *load.Plan) bool {
+	return a.Program != nil && b.Program != nil && slices.ContainsFunc(a.Program.Data, func(text string) bool { return slices.Contains(b.Program.Data, text) })
 }
 
 // prefillRest is the share of its data that a prefill may leave out: the last blocks of devices whose size is odd.
