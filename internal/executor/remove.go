@@ -47,8 +47,12 @@ func (l *loads) remove(ctx context.Context, run *loadRun, m *member, w plan.Work
 	}
 	e := interval.Event{Kind: interval.EventLog, Phase: l.engine.phaseName(), Group: run.group, Subject: m.vm.Name, Message: "removed " + w.Prefill.Removes}
 	if err != nil {
+		stays := "stays"
+		if m.err != nil { // the prefill failed, before it wrote anything or after
+			stays = "may be left"
+		}
 		e.Kind, e.Error = interval.EventDisturbance, err.Error()
-		e.Message = fmt.Sprintf("%s stays: %s cannot remove it", w.Prefill.Removes, m.vm.Name)
+		e.Message = fmt.Sprintf("%s %s: %s cannot remove it", w.Prefill.Removes, stays, m.vm.Name)
 	}
 	l.engine.emit(e)
 }

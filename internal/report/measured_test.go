@@ -72,3 +72,16 @@ func TestWrittenBefore(t *testing.T) {
 		}
 	}
 }
+
+func TestOwnData(t *testing.T) {
+	raw, err := json.Marshal(plan.Plan{Workloads: []plan.Workload{{Name: "W", Group: "G", Load: &load.Plan{OwnData: true, Extents: []extent.Extent{{Device: "/dev/sdb", Length: 1 << 30, Writes: true}}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := &document.Run{Plan: raw, Summary: result.Summary{Ended: result.EndedCompleted}}
+	run.Summary.Loads = []result.LoadSummary{{Workload: "W", Group: "G", VMs: 1, ToNanos: second, Total: interval.Traffic{Operations: 5}}}
+	facts := strings.Join(document.Build(run).Measured[0].Facts, "; ")
+	if !strings.Contains(facts, "writes the data that it reads itself") || strings.Contains(facts, "prefill") {
+		t.Errorf("facts: %s", facts)
+	}
+}

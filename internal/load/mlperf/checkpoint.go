@@ -39,7 +39,7 @@ func (s *checkpointing) most() int { return (s.ranks + s.vms - 1) / s.vms }
 func (c *config) planCheckpoints(w *load.Workload) (load.Plan, error) {
 	s := &c.saving
 	all := s.rankBytes() * int64(s.most()*s.count)
-	p := load.Plan{Engine: c.engine(&w.Remote), InStep: inStep(&w.Remote), BlockBytesMax: chunkBytes, BytesWritten: all, Notes: []string{
+	p := load.Plan{Engine: c.engine(&w.Remote), InStep: inStep(&w.Remote), BlockBytesMax: chunkBytes, OwnData: true, BytesWritten: all, Notes: []string{
 		fmt.Sprintf("%d checkpoints of %s in %s", s.count, unit.FormatBytes(s.bytes()), c.place)}}
 	p.Extents = c.extents(all, &p)
 	if err := c.fits(w, p.Extents); err != nil {

@@ -73,5 +73,8 @@ func (c *config) engine(remote *load.Remote) interval.Engine {
 	case inStep(remote):
 		e.Gauges = slices.Concat(trainingGauges, togetherGauges)
 	}
+	if c.train.search {
+		e.Gauges = append(slices.Clone(e.Gauges), searchGauge)
+	}
 	return e
 }

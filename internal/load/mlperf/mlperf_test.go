@@ -3,6 +3,7 @@ package mlperf_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -125,7 +126,16 @@ func TestTrainingWithSeveralSamplesPerFile(t *testing.T) {
 
 func TestSearch(t *testing.T) {
 	w := filled(t, small(t, map[string]string{"accelerators": "auto", "accelerators_max": "2", "search_steps": "10", "computation_time": "60ms"}))
-	_, _, text := run(t, w)
+	_, all, text := run(t, w)
+	found := 0
+	for _, accelerators := range []int{1, 2} {
+		if strings.Contains(text, fmt.Sprintf("with AU 90.00 %% is %d\n", accelerators)) || strings.Contains(text, fmt.Sprintf("\n%d accelerators reach AU", accelerators)) {
+			found = accelerators
+		}
+	}
+	if g := all[len(all)-1].Gauges; g[len(g)-1] != float64(found) || !math.IsNaN(all[0].Gauges[len(g)-1]) {
+		t.Errorf("gauges %v after\n%s", g, text)
+	}
 	// On a machine that has no CPU to spare, not even one accelerator may reach the threshold.
 	if !strings.Contains(text, "trial 1: 1 accelerators, 10 steps in ") || strings.Contains(text, "not decided") || !strings.Contains(text, "AU 90.00 %") {
 		t.Errorf("%s", text)

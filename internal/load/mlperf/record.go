@@ -43,6 +43,9 @@ var trainingGauges = []interval.Gauge{
 var togetherGauges = []interval.Gauge{{Name: "barrier wait", Unit: "ms"}, {Name: "barrier cost", Unit: "ms"},
 	{Name: "AU of all VMs", Unit: "%"}, {Name: "training samples of all VMs", Unit: "samples/s"}}
 
+// searchGauge is the further one of a search, the last of all: known at its end.
+var searchGauge = interval.Gauge{Name: "accelerators kept busy"}
+
 // checkpointTogetherGauges are the further ones of checkpoints of several VMs.
 var checkpointTogetherGauges = []interval.Gauge{{Name: "checkpoint write of all VMs", Unit: "MB/s"}, {Name: "checkpoint read of all VMs", Unit: "MB/s"},
 	{Name: "barrier wait", Unit: "ms"}}
@@ -63,9 +66,11 @@ type record struct {
 	busy, active int64 // at the last look
 	au           float64
 
-	inStep bool   // with other VMs
-	whole  result // of all VMs, up to the last step
-	now    passes // since the last look
+	search bool    // for a number of accelerators
+	kept   float64 // which it has found, or a smaller one
+	inStep bool    // with other VMs
+	whole  result  // of all VMs, up to the last step
+	now    passes  // since the last look
 	total  passes
 }
 
@@ -106,6 +111,13 @@ func (r *record) waited(nanos int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.waits, r.steps = r.waits+nanos, r.steps+1
+}
+
+// keep notes the number of accelerators that a search has found.
+func (r *record) keep(accelerators int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.kept = float64(accelerators)
 }
 
 func (r *record) say(format string, args ...any) {
@@ -156,6 +168,9 @@ func (r *record) gauge(now, end int64) {
 		wait, cost := r.now.means()
 		values = append(values, wait, cost, 100*r.whole.au, r.whole.samples)
 		r.now = passes{}
+	}
+	if r.search {
+		values = append(values, r.kept)
 	}
 	r.to.Gauge(values, end-1)
 }

@@ -139,7 +139,8 @@ func (in *instance) Run(ctx context.Context, sink load.Sink) error {
 	w := in.workload
 	axis := program.NewAxis(w.ZeroUnixNanos)
 	axis.WaitUntil(ctx, w.StartNanos)
-	in.out = &record{to: program.Recorder{Workload: w, Sink: sink}, whole: result{au: math.NaN()}, inStep: inStep(&w.Remote)}
+	in.out = &record{to: program.Recorder{Workload: w, Sink: sink}, whole: result{au: math.NaN()}, inStep: inStep(&w.Remote),
+		search: in.config.train.search, kept: math.NaN()}
 	others, err := in.join(ctx, axis)
 	began := axis.Now()
 	in.out.to.Begin(began)

@@ -28,6 +28,9 @@ func (t *trainer) find(ctx context.Context) error {
 			percent(r.au), percent(min(r.supply, 1)), map[bool]string{true: "met", false: "missed"}[met])
 		s.add(accelerators, met, confirming)
 	}
+	if s.met > 0 || s.missed > 0 {
+		t.out.keep(s.met)
+	}
 	t.out.say("%s%s\n", s.answer(ctx.Err() == nil, percent(t.model.threshold)), t.others.each())
 	return nil
 }

@@ -60,6 +60,9 @@ func (Simulation) Prepare(_ context.Context, w load.Workload) (load.Instance, er
 	if inStep(&w.Remote) {
 		s.values = append(s.values, 0, 0, 100*simulatedAU, samples*float64(w.Remote.VMs))
 	}
+	if t.search {
+		s.values = append(s.values, float64(t.accelerators))
+	}
 	return s, nil
 }
 

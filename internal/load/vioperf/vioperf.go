@@ -61,7 +61,7 @@ func (Generator) Plan(w load.Workload) (load.Plan, error) {
 	if err != nil {
 		return load.Plan{}, err
 	}
-	p := load.Plan{Engine: engine(), BytesWritten: -1, BlockBytesMax: c.buffer, TakesMost: testCount * c.each(0), Timed: true}
+	p := load.Plan{Engine: engine(), BytesWritten: -1, BlockBytesMax: c.buffer, TakesMost: testCount * c.each(0), Timed: true, OwnData: true}
 	c.files.Plan(&p)
 	if w.Prefill {
 		p.BytesWritten = 0

@@ -217,6 +217,9 @@ func dataless(p *load.Plan) bool {
 // writtenFact says how much of the data the prefills of this run wrote before the load: first writes to new space, and reads of space
 // that was never written, are not what a system in use does. The prefill of one workload may write what another one of its group uses.
 func writtenFact(d *Document, w *Workload, p *plan.Plan, planned *load.Plan) string {
+	if planned != nil && planned.OwnData {
+		return "writes the data that it reads itself"
+	}
 	var ranges []extent.Extent
 	by, broken := []string{}, false
 	self, _ := p.Workload(w.Name)
