@@ -194,4 +194,8 @@ func TestEndpointRefused(t *testing.T) {
 			t.Errorf("%v: %v", options, err)
 		}
 	}
+	p, err := redis.Generator{}.Plan(workload(t, map[string]string{"endpoint": "cache", "endpoint_vcpus": "4"}))
+	if err != nil || p.EndpointCPUs == nil || p.EndpointCPUs.VCPUs != 4 || p.EndpointCPUs.Threads != 2 {
+		t.Errorf("CPUs of an endpoint: %+v, %v", p.EndpointCPUs, err)
+	}
 }

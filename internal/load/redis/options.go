@@ -28,7 +28,7 @@ type config struct {
 // known are commands that neither grow the data without bound nor shrink it.
 var known = []string{"get", "set", "incr", "hset", "sadd", "zadd"}
 
-var own = append([]string{"clients", "commands", "disk", "endpoint", database.KeepName, "keys", "pipeline", "threads", "value_size"}, program.FileSystemNames...)
+var own = slices.Concat([]string{"clients", "commands", "disk", "endpoint", "keys", "pipeline", "threads", "value_size"}, database.EndpointNames, program.FileSystemNames)
 
 // choices are the values of settings that are words.
 var choices = map[string][]string{
