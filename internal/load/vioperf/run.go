@@ -87,7 +87,10 @@ func (in *instance) add(t int, limit int64) error {
 		files[i] = f
 		in.buffered = in.buffered || in.config.direct && !direct
 	}
-	key := load.Key(load.Key(load.Key(in.workload.Seed, uint64(in.workload.Ordinal)), uint64(in.workload.Instance)), uint64(t))
+	key := in.workload.Seed
+	for _, n := range []int{in.workload.Number, in.workload.Ordinal, in.workload.Instance, t} {
+		key = load.Key(key, uint64(n))
+	}
 	w, err := newWorker(in.config, files, limit, key)
 	if err != nil {
 		return errors.Join(err, files[0].Close(), files[1].Close())

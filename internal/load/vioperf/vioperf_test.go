@@ -180,3 +180,28 @@ func TestFileSystems(t *testing.T) {
 		return w
 	})
 }
+
+// No two loads of a run write the same blocks: a store that finds equal ones would gain by them.
+func TestContentsDiffer(t *testing.T) {
+	keys := map[uint64]bool{}
+	loads := 0
+	for _, change := range []func(*load.Workload){func(*load.Workload) {}, func(w *load.Workload) { w.Number++ }, func(w *load.Workload) { w.Ordinal++ },
+		func(w *load.Workload) { w.Instance++ }} {
+		w := workload(t)
+		change(&w)
+		prepared, err := Generator{}.Prepare(t.Context(), w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range prepared.(*instance).workers {
+			keys[k.key] = true
+			loads++
+		}
+		if err := prepared.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(keys) != loads {
+		t.Errorf("%d keys of %d threads", len(keys), loads)
+	}
+}
