@@ -22,6 +22,9 @@ var coordinatedOmission = rule.Rule{
 	Flatters: true,
 }
 
+// omissionLeast is how many operations a load needs for a p99 that could hide a stall.
+const omissionLeast = 100
+
 func checkOmission(in *rule.Input) []finding.Finding {
 	var list []finding.Finding
 	for _, l := range rule.Measured(in) {
@@ -30,7 +33,7 @@ func checkOmission(in *rule.Input) []finding.Finding {
 		}
 		for d := range l.Directions {
 			h := l.Directions[d].Service
-			if h == nil || h.Count() < samplesP99 {
+			if h == nil || h.Count() < omissionLeast {
 				continue
 			}
 			corrected := h.Corrected(analysis.Pace(h, int64(l.VMs)*(l.ToNanos-l.FromNanos)), analysis.HungNanos)

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/braggdev/bragg/internal/audit/rule"
 	"github.com/braggdev/bragg/internal/finding"
+	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/unit"
 )
@@ -31,7 +33,7 @@ func checkFewSamples(in *rule.Input) []finding.Finding {
 	for _, l := range rule.Measured(in) {
 		for d := range l.Directions {
 			n := l.Directions[d].Operations
-			if n == 0 || n >= samplesP999 {
+			if n == 0 || n >= samplesP999 || !timed(l) {
 				continue
 			}
 			percentile, beyond := "p99.9", n/1000
@@ -49,6 +51,11 @@ func checkFewSamples(in *rule.Input) []finding.Finding {
 		}
 	}
 	return list
+}
+
+// timed reports whether a load has latencies of any operation.
+func timed(l *result.LoadSummary) bool {
+	return slices.ContainsFunc(l.Directions[:], func(t interval.Traffic) bool { return t.Service != nil && t.Service.Count() > 0 })
 }
 
 // fewInWindows looks at the windows for which a result prints a percentile.

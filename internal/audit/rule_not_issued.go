@@ -15,7 +15,7 @@ var notIssued = rule.Rule{
 	Code:    "not-issued",
 	Summary: "operations of a workload with a rate were dropped",
 	Doc: "In a workload with a rate every operation has an intended start. When the target falls far behind, the generator " +
-		"drops operations. Dropped operations are not in the percentiles; real tail latency is worse.",
+		"drops operations. Percentiles count them as slower than all that were issued; means and maxima leave them out.",
 	Example:  `OLTP dropped 1,210 of 896,040 due operations (0.14 %).`,
 	Check:    checkNotIssued,
 	Flatters: true,
@@ -31,7 +31,7 @@ func checkNotIssued(in *rule.Input) []finding.Finding {
 			Claim: fmt.Sprintf("%s dropped %s of %s due operations (%s).",
 				in.Name(l), unit.FormatWhole(l.NotIssued), unit.FormatWhole(l.Due), rule.Share(l.NotIssued, l.Due)),
 			Share:   float64(l.NotIssued) / float64(max(l.Due, 1)),
-			Caveats: []string{"Dropped operations are not in the percentiles; real tail latency is worse."},
+			Caveats: []string{"Percentiles count them as slower than all that were issued; means and maxima leave them out."},
 		}
 		if float64(l.NotIssued) >= notIssuedNoticed*float64(l.Due) {
 			f.Severity = finding.Warning

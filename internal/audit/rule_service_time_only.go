@@ -20,7 +20,7 @@ var serviceTimeOnly = rule.Rule{
 func checkServiceTimeOnly(in *rule.Input) []finding.Finding {
 	var list []finding.Finding
 	for _, l := range rule.Measured(in) {
-		if l.Engine().Loop == interval.LoopPaced {
+		if l.Engine().Loop == interval.LoopPaced && timed(l) {
 			list = append(list, in.About(l, finding.Info, "Use the native engine for response times under a rate.",
 				"%s has a rate, but its engine (%s) counts latency from submission: response time is unknown.", in.Name(l), l.Engine().Name))
 		}

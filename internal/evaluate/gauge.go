@@ -21,10 +21,12 @@ type gaugeKey struct {
 	number   int
 }
 
+// gaugeCell is the integral of a gauge over the time of a cell in which it was known, over all VMs.
 type gaugeCell struct {
-	sum   float64
-	count int
+	sum, nanos float64
 }
+
+func (c gaugeCell) mean() float64 { return c.sum / c.nanos }
 
 func (g gaugeRecord) add(iv *interval.Interval, phase result.Window) {
 	at := iv.EndNanos() - 1
@@ -38,7 +40,8 @@ func (g gaugeRecord) add(iv *interval.Interval, phase result.Window) {
 			cells = append(cells, gaugeCell{})
 		}
 		if !math.IsNaN(v) && !math.IsInf(v, 0) {
-			cells[cell].sum, cells[cell].count = cells[cell].sum+v, cells[cell].count+1
+			length := float64(max(iv.LengthNanos, 1))
+			cells[cell].sum, cells[cell].nanos = cells[cell].sum+v*length, cells[cell].nanos+length
 		}
 		g[gaugeKey{iv.Workload, i}] = cells
 	}
@@ -68,17 +71,32 @@ func (g gaugeRecord) results(m *result.Manifest, loads []result.LoadSummary, pha
 			}}
 			var points result.Points
 			for c, cell := range cells {
-				value := math.NaN()
-				if cell.count > 0 {
-					value = cell.sum / float64(cell.count)
-				}
-				points = append(points, result.Point{Seconds: float64(middleOf(c, phase)) / 1e9, Value: value})
+				points = append(points, result.Point{Seconds: float64(middleOf(c, phase)) / 1e9, Value: cell.mean()})
 			}
-			e.addSeries(result.Series{Name: workload, Points: points}, 1)
+			e.addGauge(workload, points, cells)
 			all = append(all, e.Evaluated)
 		}
 	}
 	return all
+}
+
+// addGauge is addSeries, with means over time: the first second of a load and its last are not whole.
+func (e *sheet) addGauge(name string, points result.Points, cells []gaugeCell) {
+	e.addStats(name, "", halfOf(points), func(from, to int64) result.Stats {
+		stats := analysis.PointStats(points, from, to)
+		stats.MeanBounds = analysis.MeanBounds(points, from, to)
+		var whole gaugeCell
+		for i, p := range points {
+			if at := p.Seconds * 1e9; at >= float64(from) && at < float64(to) {
+				whole.sum, whole.nanos = whole.sum+cells[i].sum, whole.nanos+cells[i].nanos
+			}
+		}
+		if stats.Count > 0 {
+			stats.MoveMean(whole.mean())
+		}
+		return stats
+	})
+	e.addLine(result.Series{Name: name, Points: points}, 1)
 }
 
 // middleOf is the middle of a cell, the last of which ends with the phase: what a load knows at its end only belongs to it.

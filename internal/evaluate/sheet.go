@@ -72,12 +72,7 @@ func (e *sheet) exactMeans(r *shown) {
 		if math.IsNaN(mean) || row.Count == 0 {
 			continue
 		}
-		if b := row.MeanBounds; b != nil && row.Mean > 0 {
-			for k := range b {
-				b[k] *= result.Number(mean) / row.Mean
-			}
-		}
-		row.Mean = result.Number(mean)
+		row.MoveMean(mean)
 	}
 }
 

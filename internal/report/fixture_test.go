@@ -312,7 +312,7 @@ func fixtureFindings() []finding.Finding {
 			Claim:    "9 of 2,030,009 operations failed (EIO) between 5:00 and 5:03.",
 			Evidence: []string{"OLTP-0003: 9 EIO"}, Advice: "Look at the log of the hypervisor of node-3 at that moment."},
 		{Code: "not-issued", Severity: finding.Info, Subject: "OLTP", Claim: "OLTP dropped 1,210 of 8,960,400 due operations (0.01 %).",
-			Caveats: []string{"Dropped operations are not in the percentiles; real tail latency is worse."}},
+			Caveats: []string{"Percentiles count them as slower than all that were issued; means and maxima leave them out."}},
 	}
 }
 

@@ -272,6 +272,16 @@ type Stats struct {
 	Stall *Stall `json:"stall,omitempty"`
 }
 
+// MoveMean replaces the mean of points by that of what they stand for, and moves its bounds with it.
+func (s *Stats) MoveMean(mean float64) {
+	if b := s.MeanBounds; b != nil && s.Mean > 0 {
+		for k := range b {
+			b[k] *= Number(mean) / s.Mean
+		}
+	}
+	s.Mean = Number(mean)
+}
+
 // PercentileBounds are two values for each percentile, between which that of the storage's latency lies in 95 % of runs like this: of
 // the same state and load. They are order statistics, with as many independent operations as their variation from second to second
 // shows. They do not include what changes from run to run. A bound is NaN if the operations are too few for it.

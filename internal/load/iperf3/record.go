@@ -22,6 +22,7 @@ const (
 	gaugeSent        = "sent by servers"
 	gaugeMissing     = "not received"
 	gaugeRetransmits = "retransmits"
+	gaugeResending   = "retransmit rate"
 	gaugeRoundTrip   = "round trip"
 	gaugeJitter      = "jitter"
 	gaugeSpread      = interval.GaugeStreamSpread
@@ -35,9 +36,10 @@ func (c *config) gauges(pairs int) []interval.Gauge {
 			list = append(list, interval.Gauge{Name: name, Unit: unit})
 		}
 	}
-	add(c.sends, gaugeReceived, "MB")
-	add(c.receives, gaugeSent, "MB")
+	add(c.sends, gaugeReceived, "B")
+	add(c.receives, gaugeSent, "B")
 	add(!c.udp, gaugeRetransmits, "")
+	add(!c.udp && c.sends, gaugeResending, "/s")
 	add(!c.udp && c.sends, gaugeRoundTrip, "ms")
 	add(c.udp, gaugeJitter, "ms")
 	n := c.streams * c.directions() * max(1, pairs)
@@ -57,21 +59,22 @@ type tally struct {
 // record sorts reports into intervals. Only one goroutine uses it.
 type record struct {
 	program.Recorder
-	config  *config
-	pairs   []*pair
-	tallies [][2]tally
-	names   []interval.Gauge
-	values  interval.GaugeValues
-	streams [][]float64 // bytes per second of all streams of each pair
-	rest    [2]uint64   // bytes of a block that is not complete
-	begun   bool
-	cut     bool // stopped at its end, so that there are no results of both ends
-	start   int64
+	config    *config
+	pairs     []*pair
+	tallies   [][2]tally
+	names     []interval.Gauge
+	values    interval.GaugeValues
+	flows     map[int64]*flow // by number of the interval, of those that may be open
+	rest      [2]uint64       // bytes of a block that is not complete
+	begun     bool
+	cut       bool // stopped at its end, so that there are no results of both ends
+	concluded bool // with results of both ends
+	start     int64
 }
 
 func newRecord(c *client, sink load.Sink, start int64) *record {
 	n := len(c.workload.Remote.Peers)
-	r := &record{Recorder: program.Recorder{Workload: c.workload, Sink: sink}, config: c.config, tallies: make([][2]tally, n), streams: make([][]float64, n),
+	r := &record{Recorder: program.Recorder{Workload: c.workload, Sink: sink}, config: c.config, tallies: make([][2]tally, n), flows: map[int64]*flow{},
 		names: c.config.gauges(n), start: start}
 	for range r.names {
 		r.values = append(r.values, math.NaN())
@@ -102,11 +105,10 @@ func (r *record) add(rep report) {
 		r.begun = true
 		r.Begin(from)
 	}
-	speeds := make([]float64, len(rep.streams))
 	got := &r.tallies[rep.pair]
 	got[sent].streams, got[received].streams = 0, 0
 	var bytes [2]uint64
-	for i, s := range rep.streams {
+	for _, s := range rep.streams {
 		d := sent
 		if s.received {
 			d = received
@@ -115,14 +117,12 @@ func (r *record) add(rep report) {
 		got[d].bytes += s.bytes
 		got[d].retransmits += s.retransmits
 		bytes[d] += s.bytes
-		speeds[i] = float64(s.bytes) / max(rep.length.Seconds(), 1e-9)
 	}
 	for d, n := range bytes {
 		r.count(d, from, p.at, n, max(1, p.output.block))
 	}
-	r.streams[rep.pair] = speeds
 	r.gauge(rep, p)
-	r.Gauge(slices.Clone(r.values), p.at-1)
+	r.flow(rep, from, p.at)
 	r.release()
 }
 
@@ -133,19 +133,59 @@ func (r *record) count(direction int, from, to int64, bytes uint64, block int) {
 	r.rest[direction] = whole % uint64(block)
 }
 
-// gauge computes what a report says of all streams of this VM.
-func (r *record) gauge(rep report, p *pair) {
-	all := slices.Concat(r.streams...)
-	for i, speed := range all[:min(len(all), streamsShown)] {
-		r.set(fmt.Sprintf("stream %d", i+1), speed/1e6)
+// flow is what streams of all pairs moved in one interval.
+type flow struct {
+	bytes, seconds []float64
+}
+
+// flow spreads a report over the intervals of its time, whose borders differ from its own.
+func (r *record) flow(rep report, from, to int64) {
+	period, n := int64(r.Period()), len(rep.streams)
+	for at := from; at < to; {
+		slot := at / period
+		next := min(to, (slot+1)*period)
+		f := r.flows[slot]
+		if f == nil {
+			f = &flow{make([]float64, n*len(r.pairs)), make([]float64, n*len(r.pairs))}
+			r.flows[slot] = f
+			delete(r.flows, slot-flowsKept)
+		}
+		for i, s := range rep.streams {
+			if k := rep.pair*n + i; k < len(f.bytes) {
+				f.bytes[k] += float64(s.bytes) * float64(next-at) / float64(to-from)
+				f.seconds[k] += float64(next-at) / 1e9
+			}
+		}
+		r.setStreams(f)
+		r.Gauge(slices.Clone(r.values), next-1)
+		at = next
 	}
+}
+
+// flowsKept is how many intervals may be open: pairs report at their own times.
+const flowsKept = 64
+
+// setStreams sets the gauges of streams to what they were in one interval.
+func (r *record) setStreams(f *flow) {
+	var all []float64
 	sum := 0.0
-	for _, speed := range all {
-		sum += speed
+	for k, bytes := range f.bytes {
+		if f.seconds[k] == 0 { // its pair has not reported yet
+			continue
+		}
+		speed := bytes / f.seconds[k]
+		if k < streamsShown {
+			r.set(fmt.Sprintf("stream %d", k+1), speed/1e6)
+		}
+		all, sum = append(all, speed), sum+speed
 	}
 	if sum > 0 {
 		r.set(gaugeSpread, (slices.Max(all)-slices.Min(all))/(sum/float64(len(all)))*100)
 	}
+}
+
+// gauge computes what a report says of this VM.
+func (r *record) gauge(rep report, p *pair) {
 	var trip, jitter time.Duration
 	trips := 0
 	for _, s := range rep.streams {
@@ -156,13 +196,11 @@ func (r *record) gauge(rep report, p *pair) {
 	if p.jitter = jitter; trips > 0 {
 		p.roundTrip = trip / time.Duration(trips)
 	}
-	retransmits := uint64(0)
-	for _, t := range r.tallies {
-		retransmits += t[sent].retransmits
+	resent := uint64(0)
+	for _, s := range rep.streams {
+		resent += s.retransmits
 	}
-	if r.config.sends {
-		r.set(gaugeRetransmits, float64(retransmits))
-	}
+	p.resending = float64(resent) / max(rep.length.Seconds(), 1e-9)
 	if cpu := p.process.UsedCPU(); cpu >= p.cpu {
 		if p.cpu > 0 {
 			p.busy = float64(cpu-p.cpu) / max(float64(rep.length), 1) * 100
@@ -172,12 +210,12 @@ func (r *record) gauge(rep report, p *pair) {
 	r.combine()
 }
 
-// combine sets the gauges of all pairs: the busiest client, the largest jitter, the mean round trip; all pairs have as many streams.
+// combine sets the gauges of all pairs: the busiest client, the largest jitter, the mean round trip, all that is sent again; all pairs have as many streams.
 func (r *record) combine() {
-	var busy, trips float64
+	var busy, trips, resending float64
 	var jitter, trip time.Duration
 	for _, p := range r.pairs {
-		busy, jitter = max(busy, p.busy), max(jitter, p.jitter)
+		busy, jitter, resending = max(busy, p.busy), max(jitter, p.jitter), resending+p.resending
 		if p.roundTrip > 0 {
 			trip, trips = trip+p.roundTrip, trips+1
 		}
@@ -187,6 +225,9 @@ func (r *record) combine() {
 	}
 	if trips > 0 {
 		r.set(gaugeRoundTrip, float64(trip)/trips/1e6)
+	}
+	if r.config.sends {
+		r.set(gaugeResending, resending)
 	}
 	if r.config.receives {
 		r.set(gaugeJitter, float64(jitter)/1e6)
@@ -226,12 +267,24 @@ func (r *record) end() (last int64) {
 	return last
 }
 
+// countResent notes what the clients sent again in all, of a load without results of both ends.
+func (r *record) countResent() {
+	total := uint64(0)
+	for _, t := range r.tallies {
+		total += t[sent].retransmits
+	}
+	r.set(gaugeRetransmits, float64(total))
+	r.Gauge(slices.Clone(r.values), r.end()-1)
+}
+
 // Finish delivers everything; a load that measured nothing has one interval.
 func (r *record) Finish(now int64) {
 	if !r.begun {
 		r.Begin(min(r.start, now))
 	} else if e := r.end(); e > 0 {
-		now = e
+		if now = e; !r.concluded && r.config.sends && !r.config.udp {
+			r.countResent()
+		}
 	}
 	r.Recorder.Finish(now)
 }
@@ -271,9 +324,10 @@ func (r *record) conclude() error {
 	}
 	r.set(gaugeClientCPU, own)
 	r.set(gaugeServerCPU, cpu)
+	r.concluded = true
 	r.set(gaugeRetransmits, retransmits)
-	r.set(gaugeReceived, float64(remote[sent])/1e6)
-	r.set(gaugeSent, float64(remote[received])/1e6)
+	r.set(gaugeReceived, float64(remote[sent]))
+	r.set(gaugeSent, float64(remote[received]))
 	r.set(gaugeJitter, jitter*1e3)
 	if total > 0 {
 		r.set(gaugeMissing, missing/total*100)

@@ -75,7 +75,7 @@ type pair struct {
 	at      int64 // end of its last report on the axis; 0: none yet
 	cpu     time.Duration
 	// Of its last report: CPU time of the client in percent of one CPU, and what its streams measured.
-	busy              float64
+	busy, resending   float64 // percent, per second
 	roundTrip, jitter time.Duration
 }
 

@@ -176,6 +176,9 @@ func (in *instance) initialise(ctx context.Context) error {
 	return err
 }
 
+// earlyMax is by how much clocks may differ on when pgbench ends. One that ends earlier was ended by a signal, and says nothing of it.
+const earlyMax = 250 * time.Millisecond
+
 // drive runs pgbench and follows its logs.
 func (in *instance) drive(ctx context.Context, axis program.Axis, out *program.Recorder) error {
 	summary := &textio.Head{MaxBytes: summaryMax}
@@ -196,8 +199,8 @@ func (in *instance) drive(ctx context.Context, axis program.Axis, out *program.R
 	defer logs.close()
 	err = in.follow(ctx, p, follower{axis, out, logs, in.series})
 	failed, end := p.Wait(), axis.Now()
-	if r := in.workload.Runtime; r > 0 && ctx.Err() == nil && err == nil && failed == nil {
-		end = max(began, out.First()) + int64(r) // starting and ending take a while, which is not part of the load
+	if r := int64(in.workload.Runtime); r > 0 && ctx.Err() == nil && err == nil && failed == nil && end >= began+r-int64(earlyMax) {
+		end = max(began, out.First()) + r // starting and ending take a while, which is not part of the load
 	}
 	out.Finish(end)
 	text := summary.String()

@@ -129,14 +129,15 @@ const halfDigit = 0.005
 // firstBucket is the lowest value, in milliseconds. It holds all shorter latencies too.
 const firstBucket = 0.001
 
-// parseHistogram reads the buckets. Each stands for its middle, which for the last one may exceed the longest latency. Of the first one, the
+// parseHistogram reads the buckets. Each stands for its middle, which for the last one may exceed the longest latency: that one is exact. Of the first one, the
 // sum of all latencies tells the mean. Longest and sum are in milliseconds.
 func parseHistogram(text string, longest, sum float64) (*stat.Histogram, error) {
 	h := &stat.Histogram{}
 	_, text, _ = strings.Cut(text, histogramTitle)
 	_, text, _ = strings.Cut(text, histogramHead)
 	_, text, _ = strings.Cut(text, "\n")
-	var shortest uint64
+	var shortest, slowest uint64
+	var last float64
 	for line := range strings.Lines(text) {
 		m := bucketPattern.FindStringSubmatch(strings.TrimSuffix(line, "\n"))
 		if m == nil {
@@ -144,14 +145,19 @@ func parseHistogram(text string, longest, sum float64) (*stat.Histogram, error) 
 		}
 		millis, _ := strconv.ParseFloat(m[1], 64) // the pattern is that of a number
 		n, err := strconv.ParseUint(m[2], 10, 63)
-		if err != nil || n > countMax || shortest+h.Count()+n > countMax {
+		if err != nil || n > countMax || shortest+slowest+h.Count()+n > countMax {
 			return nil, fmt.Errorf("read sysbench's histogram: %.80q", line)
 		}
-		if shortest == 0 && h.Count() == 0 && millis <= firstBucket {
+		if shortest == 0 && slowest == 0 && h.Count() == 0 && millis <= firstBucket {
 			shortest = n
 			continue
 		}
-		h.RecordN(uint64(math.Round(min(millis, longest+halfDigit)*1e6)), n)
+		h.RecordN(inNanos(min(last, longest+halfDigit)), slowest)
+		last, slowest = millis, n
+	}
+	if slowest > 0 { // of these the slowest of all is known
+		h.RecordN(inNanos(min(last, longest+halfDigit)), slowest-1)
+		h.Record(inNanos(longest))
 	}
 	if shortest > 0 {
 		if sum <= 0 {
@@ -162,3 +168,5 @@ func parseHistogram(text string, longest, sum float64) (*stat.Histogram, error) 
 	}
 	return h, nil
 }
+
+func inNanos(millis float64) uint64 { return uint64(math.Round(millis * 1e6)) }

@@ -41,7 +41,7 @@ func measured(d *Document, s *result.Summary, p *plan.Plan) []Measured {
 		facts := []string{engineFact(w)}
 		planned := plannedLoad(p, w.Name)
 		if planned != nil {
-			facts = append(facts, jobFacts(planned.Jobs)...)
+			facts = append(facts, jobFacts(planned.Jobs, len(planned.Extents) > 0)...)
 			facts = append(facts, dataFact(w, p, planned), contentFact(planned))
 		}
 		facts = append(facts, writtenFact(d, w, p, planned))
@@ -101,14 +101,15 @@ func engineFact(w *Workload) string {
 }
 
 // jobFacts describes jobs: "randrw 8k, direct, queue depth 16, 1,650 IOPS requested". Equal jobs are counted.
-func jobFacts(jobs []load.JobPlan) []string {
+// What is not on disks of VMs, as on an endpoint, is reached in a way that only its owner knows.
+func jobFacts(jobs []load.JobPlan, onDisks bool) []string {
 	var texts []string
 	count := map[string]int{}
 	for _, j := range jobs {
 		text := strings.TrimSpace(j.Pattern + " " + j.BlockSizes)
 		if j.Direct {
 			text += ", direct"
-		} else if j.Reads || j.Writes {
+		} else if (j.Reads || j.Writes) && onDisks {
 			text += ", through the page cache"
 		}
 		if j.QueueDepth > 0 {
