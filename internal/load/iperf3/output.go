@@ -68,7 +68,7 @@ type output struct {
 	reverse bool // streams without a role receive
 
 	streams, block int  // as the test started
-	late           bool // it received after the end: these bytes are in the results, and in no report
+	threads        bool // from 3.16 on streams run beside the reports: what they move meanwhile may be in the results alone
 	local, remote  *results
 
 	lengths    []string // of pending streams
@@ -81,6 +81,7 @@ type output struct {
 }
 
 var (
+	versionPattern  = regexp.MustCompile(`^iperf (\d{1,4})\.(\d{1,4})`)
 	startedPattern  = regexp.MustCompile(`^Starting Test: protocol: \w+, (\d{1,9}) streams, (\d{1,9}) byte blocks`)
 	measuredPattern = regexp.MustCompile(`^interval_len (\d{1,9}\.\d+) bytes_transferred (\d{1,19})$`)
 	socketPattern   = regexp.MustCompile(`^tcpi_snd_cwnd \d+ tcpi_snd_mss \d+ tcpi_rtt (\d{1,9})$`)
@@ -94,14 +95,13 @@ const resultsBytesMax = 1 << 20
 // line reads one line, and returns a report once it is complete.
 func (o *output) line(text string) (r report, complete bool) {
 	switch {
+	case strings.HasPrefix(text, "Late receive"): // by a thread, so that it may be within anything else
 	case o.json != nil:
 		o.document(text)
 	case text == "send_results":
 		o.json, o.into = &strings.Builder{}, &o.local
 	case text == "get_results":
 		o.json, o.into = &strings.Builder{}, &o.remote
-	case strings.HasPrefix(text, "Late receive"): // from 3.21 on
-		o.late = true
 	case strings.HasPrefix(text, "ignoring short interval"):
 		o.lengths, o.bytes = nil, nil
 	default:
@@ -126,7 +126,11 @@ func (o *output) document(text string) {
 }
 
 func (o *output) measured(text string) (report, bool) {
-	if m := startedPattern.FindStringSubmatch(text); m != nil {
+	if m := versionPattern.FindStringSubmatch(text); m != nil {
+		major, _ := strconv.Atoi(m[1])
+		minor, _ := strconv.Atoi(m[2])
+		o.threads = major > 3 || major == 3 && minor >= 16
+	} else if m := startedPattern.FindStringSubmatch(text); m != nil {
 		o.streams, _ = strconv.Atoi(m[1])
 		o.block, _ = strconv.Atoi(m[2])
 	} else if m := socketPattern.FindStringSubmatch(text); m != nil {

@@ -229,7 +229,7 @@ func (c *config) conclude(p *pair, got [2]tally) error {
 		}
 	}
 	for d := range local {
-		if !o.same(d, local[d].bytes, got[d].bytes) || local[d].retransmits != got[d].retransmits {
+		if !o.same(local[d].bytes, got[d].bytes) || local[d].retransmits != got[d].retransmits {
 			return program.TotalsDiffer("recorded %d bytes and %d retransmits %s vm %q, and iperf3 reports %d and %d",
 				got[d].bytes, got[d].retransmits, []string{"to", "from"}[d], p.peer.VM, local[d].bytes, local[d].retransmits)
 		}
@@ -237,15 +237,15 @@ func (c *config) conclude(p *pair, got [2]tally) error {
 	return nil
 }
 
-// lateShare and lateBytes bound what a client received after its last report and still counted in its results.
+// lateShare and lateBytes bound what streams moved beside the reports, and iperf3 counted in its results alone.
 const (
 	lateShare = 100 // one part of so many
 	lateBytes = 4 << 20
 )
 
-// same compares the bytes of the results with those of all reports. Newer versions count late bytes in the results alone.
-func (o *output) same(direction int, results, reports uint64) bool {
-	if direction == received && o.late && results > reports {
+// same compares the bytes of the results with those of all reports.
+func (o *output) same(results, reports uint64) bool {
+	if o.threads && results > reports {
 		return results-reports <= max(reports/lateShare, lateBytes)
 	}
 	return results == reports
