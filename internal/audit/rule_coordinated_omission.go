@@ -28,8 +28,8 @@ const omissionLeast = 100
 func checkOmission(in *rule.Input) []finding.Finding {
 	var list []finding.Finding
 	for _, l := range rule.Measured(in) {
-		if l.Engine().Loop != interval.LoopClosed {
-			continue
+		if w, known := in.KnownPlan().Workload(l.Workload); l.Engine().Loop != interval.LoopClosed || known && w.Load != nil && w.Load.Computes {
+			continue // computation waits for its CPU, which generator-starved finds
 		}
 		for d := range l.Directions {
 			h := l.Directions[d].Service

@@ -115,6 +115,8 @@ type Plan struct {
 	InMemory bool `json:"in_memory,omitempty"`
 	// Computes: the load is computation or access to memory, whose CPU time is the work and not an effort beside it.
 	Computes bool `json:"computes,omitempty"`
+	// LogBytes is how much of the extents is the log of a database, which is not data that it reads.
+	LogBytes int64 `json:"log_bytes,omitempty"`
 	// OwnData: the load itself writes all data that it reads.
 	OwnData bool `json:"own_data,omitempty"`
 	// BytesWritten is the upper bound of bytes written: exact for size-bound jobs, -1 if only a rate or the device limits

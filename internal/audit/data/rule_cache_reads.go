@@ -42,7 +42,7 @@ func checkCacheReads(in *rule.Input) []finding.Finding {
 				Advice:   "Add workload.PrefillRun for this workload to the setup phase.",
 			})
 		}
-		if f, ok := buffered(p, w, all); ok {
+		if f, ok := buffered(p, w, all-w.Load.LogBytes); ok {
 			list = append(list, f)
 		}
 	}

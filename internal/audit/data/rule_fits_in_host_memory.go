@@ -25,7 +25,7 @@ func checkFitsInHostMemory(in *rule.Input) []finding.Finding {
 		buffered := len(l.Jobs(func(j *load.JobPlan) bool { return j.Reads && !j.Direct })) > 0
 		w, _ := in.KnownPlan().Workload(l.Workload)
 		node, vms := in.KnownPlan().Fullest(w.DataGroup())
-		data := int64(vms) * extent.Bytes(l.Plan.Extents)
+		data := int64(vms) * (extent.Bytes(l.Plan.Extents) - l.Plan.LogBytes)
 		virtual := in.KnownPlan().Target.Hypervisor != ""
 		if !l.Plan.Reads() || buffered == virtual || data == 0 || data >= node.RAMBytes || in.Manifest.Target.Simulated {
 			continue // buffered reads of virtual machines: cache-suspected compares with their memory

@@ -208,7 +208,8 @@ func (w *waiting) complete(out *program.Recorder) {
 	}
 }
 
-// note gives the interval of a time what is known of it; where operations are slower than intervals, the last waits that are known.
+// note gives the interval of a time what is known of it: of a kind that had no operation in it, its last wait. Where nothing completed, all
+// is unknown.
 func (w *waiting) note(out *program.Recorder, at int64) {
 	mean := func(op string) float64 { return w.sum[op] / w.count[op] } // NaN without one
 	if w.values == nil {
@@ -219,5 +220,9 @@ func (w *waiting) note(out *program.Recorder, at int64) {
 			w.values[i] = ms
 		}
 	}
-	out.Gauge(slices.Concat(w.values, w.server), at)
+	known := w.values
+	if w.slot != at/int64(out.Period()) {
+		known = interval.UnknownGauges(len(waits))
+	}
+	out.Gauge(slices.Concat(known, w.server), at)
 }

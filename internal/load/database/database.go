@@ -219,6 +219,7 @@ func (p Place) Plan(w *load.Workload, into *load.Plan, d Data, log Log) error {
 	} else {
 		into.Extents = []extent.Extent{{Device: p.Disk, Length: d.Bytes, Writes: true}, {Device: p.LogDisk, Length: log.Bytes, Writes: true}}
 	}
+	into.LogBytes = log.Bytes
 	if log.Scaled {
 		into.ScaledFrom = d.FullBytes
 	}

@@ -65,9 +65,13 @@ func RunFileSystems(t *testing.T, g load.Generator, workload func(testing.TB) lo
 				onFileSystem(t, g, w, kind)
 				Released(t, disk, kind)
 			}
+			in, err := g.Prepare(t.Context(), w)
+			if err != nil {
+				t.Fatal(err)
+			}
 			ctx, cancel := context.WithTimeout(t.Context(), w.Runtime/4)
 			defer cancel()
-			if err := Drive(ctx, g, w, &Log{}); err != nil {
+			if err := in.Run(ctx, &Log{}); err != nil {
 				t.Errorf("a load that is stopped: %v", err)
 			}
 			Released(t, disk, kind)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -94,9 +95,9 @@ func (s *saver) run(ctx context.Context) (err error) {
 			err = removing
 		}
 	}()
-	values := interval.UnknownGauges(len(checkpointGauges))
+	known := len(checkpointGauges)
 	if s.others != nil {
-		values = interval.UnknownGauges(len(checkpointGauges) + len(checkpointTogetherGauges))
+		known += len(checkpointTogetherGauges)
 	}
 	for _, note := range s.scaled() {
 		s.out.say("%s\n", note)
@@ -108,11 +109,12 @@ func (s *saver) run(ctx context.Context) (err error) {
 			if err != nil || ctx.Err() != nil {
 				return err
 			}
+			values := interval.UnknownGauges(known)
 			own, whole := rate(s.rankBytes()*int64(s.mine.count), t.slowest), rate(s.bytes(), t.all)
 			sum += whole
-			values[direction], values[2] = own/1e6, float64(n+1)
+			values[direction] = own / 1e6
 			if s.others != nil {
-				values[3+direction], values[5] = whole/1e6, float64(t.ended-t.slowest)/1e6
+				values[2+direction], values[4] = whole/1e6, float64(t.ended-t.slowest)/1e6
 			}
 			s.out.set(values)
 			s.out.say("%s %d%s: %s, %.4g MB/s\n", name, n+1, s.vmsInWords(), unit.FormatBytes(s.bytes()), whole/1e6)
@@ -194,9 +196,14 @@ func readFile(ctx context.Context, path string, size int64) error {
 	return ctx.Err()
 }
 
-// set notes the gauges of a checkpoint load.
+// set notes the gauges of a checkpoint that has just ended. They are those of the interval in which it did, so that means count each once.
 func (r *record) set(values interval.GaugeValues) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.values = append(r.values[:0:0], values...)
+	for i, v := range r.values {
+		if math.IsNaN(values[i]) { // noted in this interval before
+			values[i] = v
+		}
+	}
+	r.values = values
 }

@@ -50,7 +50,7 @@ var searchGauge = interval.Gauge{Name: "accelerators kept busy"}
 var checkpointTogetherGauges = []interval.Gauge{{Name: "checkpoint write of all VMs", Unit: "MB/s"}, {Name: "checkpoint read of all VMs", Unit: "MB/s"},
 	{Name: "barrier wait", Unit: "ms"}}
 
-var checkpointGauges = []interval.Gauge{{Name: "checkpoint write", Unit: "MB/s"}, {Name: "checkpoint read", Unit: "MB/s"}, {Name: "checkpoints"}}
+var checkpointGauges = []interval.Gauge{{Name: "checkpoint write", Unit: "MB/s"}, {Name: "checkpoint read", Unit: "MB/s"}}
 
 // record is what goroutines of a load write operations into.
 type record struct {
@@ -146,7 +146,11 @@ func (r *record) gauge(now, end int64) {
 	case r.to.Workload.Prefill:
 		return
 	case r.meter == nil:
-		r.to.Gauge(append(interval.GaugeValues(nil), r.values...), end-1)
+		if r.values == nil { // no checkpoint ended
+			r.values = interval.UnknownGauges(len(r.to.Gauges))
+		}
+		r.to.Gauge(r.values, end-1)
+		r.values = nil
 		return
 	}
 	busy, active := r.meter.look(now)

@@ -46,7 +46,7 @@ func (Simulation) Prepare(_ context.Context, w load.Workload) (load.Instance, er
 		mine := c.saving.of(w.Remote.Rank)
 		s.Clients, s.Latency, s.Bytes = mine.count, simulatedRank, uint64(c.saving.rankBytes())
 		own, whole := rate(c.saving.rankBytes()*int64(mine.count), int64(simulatedRank))/1e6, rate(c.saving.bytes(), int64(simulatedRank))/1e6
-		if s.values = (interval.GaugeValues{own, own, 0}); inStep(&w.Remote) {
+		if s.values = (interval.GaugeValues{own, own}); inStep(&w.Remote) {
 			s.values = append(s.values, whole, whole, 0)
 		}
 		return s, nil

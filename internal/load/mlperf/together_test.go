@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -110,7 +111,13 @@ func gauge(t *testing.T, w load.Workload, all []interval.Interval, name string) 
 	}
 	for i, g := range p.Engine.Gauges {
 		if g.Name == name {
-			return all[len(all)-1].Gauges[i]
+			last := math.NaN() // of all that are known
+			for k := range all {
+				if v := all[k].Gauges[i]; !math.IsNaN(v) {
+					last = v
+				}
+			}
+			return last
 		}
 	}
 	t.Fatalf("no gauge %q", name)

@@ -102,11 +102,11 @@ var versionPattern = regexp.MustCompile(`\d+(\.\d+)*`)
 func versionOf(ctx context.Context, path string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, versionWithin)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, path, "--version").Output()
+	out, err := Command{Path: path, Args: []string{"--version"}, Alone: true}.Run(ctx) // bounded, with all that it starts
 	if err != nil {
 		return "", err
 	}
-	version := versionPattern.FindString(string(out))
+	version := versionPattern.FindString(out)
 	if version == "" {
 		return "", errors.New("it prints no version")
 	}

@@ -134,3 +134,18 @@ func TestTranscript(t *testing.T) {
 		t.Error(tr.String())
 	}
 }
+
+// What is not the program it is taken for may print without end, or leave processes that hold its output.
+func TestStrangeVersions(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	for name, script := range map[string]string{"endless": "yes 1.0 | head -c 100000000", "holding": "sleep 1000 & echo 1.0"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		tools, err := program.Find(t.Context(), []load.Need{{Program: name}})
+		if err != nil || tools[name].Version != "1.0" {
+			t.Errorf("%s: %+v, %v", name, tools, err)
+		}
+	}
+}

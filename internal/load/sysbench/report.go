@@ -1,6 +1,7 @@
 package sysbench
 
 import (
+	"math"
 	"regexp"
 	"strconv"
 )
@@ -48,7 +49,7 @@ func (c *config) parseReport(line string) (r report, is bool) {
 	switch kind {
 	case "oltp":
 		r.rate, r.failed = values[0], values[6]
-		r.gauges = append([]float64{values[5]}, append(values[2:5:5], values[6:]...)...)
+		r.gauges = append([]float64{ofSome(values[5], r.rate)}, append(values[2:5:5], values[6:]...)...)
 	case "memory":
 		r.rate = values[0] * mebibyte / float64(c.block)
 		r.bytes = r.rate * float64(c.moved())
@@ -58,9 +59,20 @@ func (c *config) parseReport(line string) (r report, is bool) {
 		if c.files.flushes {
 			r.rate += values[2]
 		}
-		r.gauges = []float64{values[3], values[0], values[1], values[2]}
+		r.gauges = []float64{ofSome(values[3], r.rate), values[0], values[1], values[2]}
 	default:
 		r.rate, r.gauges = values[0], values[1:]
+		if len(r.gauges) > 0 {
+			r.gauges[0] = ofSome(r.gauges[0], r.rate)
+		}
 	}
 	return r, true
+}
+
+// ofSome is a percentile, unknown where no operation completed: sysbench prints 0.
+func ofSome(percentile, rate float64) float64 {
+	if rate == 0 {
+		return math.NaN()
+	}
+	return percentile
 }

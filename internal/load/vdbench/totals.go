@@ -119,7 +119,7 @@ func ceilTo(v, step float64) float64 {
 // table prints the totals of runs.
 func table(totals []total) string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "%4s %10s %10s %10s %6s %9s %9s  %s\n", "run", "i/o rate", "MB/s", "bytes/io", "read%", "resp ms", "p99 ms", "without the first interval, or the warm-up")
+	fmt.Fprintf(&out, "%4s %10s %10s %10s %6s %9s %9s  %s\n", "run", "i/o rate", "MiB/s", "bytes/io", "read%", "resp ms", "p99 ms", "without the first interval, or the warm-up")
 	for i := range totals {
 		t := &totals[i]
 		c := &t.counted

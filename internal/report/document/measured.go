@@ -180,7 +180,7 @@ func dataFact(w *Workload, p *plan.Plan, planned *load.Plan) string {
 	for _, e := range planned.Extents {
 		bytes += e.Length
 	}
-	if bytes == 0 {
+	if bytes -= planned.LogBytes; bytes <= 0 {
 		return ""
 	}
 	text, vms := unit.FormatBytes(bytes)+" of data", w.VMs
