@@ -43,7 +43,7 @@ func newRun(p *console.Process) *cobra.Command {
 			"(A B B A), and compares both sets (see bragg compare); their runs have the labels LABEL/A and LABEL/B.\n" +
 			"--find-knee repeats one at other rates and finds the highest that meets a threshold (docs/guides/scaling.md).\n" +
 			"Ctrl-C stops the run, cleans up and writes the report; a second Ctrl-C skips the cleanup (see bragg clean); a\n" +
-			"third exits.\n\n" +
+			"third exits. A terminal that closes is like the first Ctrl-C; start long runs with nohup, or in tmux.\n\n" +
 			"Exit codes: 0 all thresholds met, 1 a threshold missed, 3 undecided, 77 a step refused for safety,\n" +
 			"130 interrupted.\n\n" + scenarioHelp,
 		Example: "  bragg run four_corners --rehearse 60s\n" +

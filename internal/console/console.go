@@ -32,18 +32,22 @@ type Process struct {
 	Stderr     io.Writer
 	Terminal   bool                       // Stdout is a terminal that a live view may be drawn on
 	Size       func() (columns, rows int) // of that terminal; nil: unknown
-	Signals    <-chan os.Signal           // interrupt and terminate; nil: none
+	Signals    <-chan os.Signal           // interrupt, terminate and hangup; nil: none
 	Executable string                     // path of this program, started again for hidden commands
 	Exit       func(code int)             // ends the process at once, after a third signal
 	Leases     string                     // which leases of machines exclude each other; "": those of all controllers
 
 	listener *listener
+	survive  func() (end func()) // keeps the process alive when standard output is closed on the other side; nil: it is a test's
 }
 
 // New describes the calling process, a program with the given name. It ends the process if the path of its program is unknown.
 func New(name string) Process {
 	signals := make(chan os.Signal, 3)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // as nohup does
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	self, err := os.Executable()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "%s: locate the executable: %v\n", name, err)
@@ -57,7 +61,16 @@ func New(name string) Process {
 		Name: name, Arguments: os.Args[1:], Getenv: os.Getenv, Directory: directory, Executable: self,
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		Terminal: term.IsTerminal(int(os.Stdout.Fd())), Size: terminalSize, Signals: signals, Exit: os.Exit,
+		survive: survivePipes,
 	}
+}
+
+// survivePipes makes writes to a closed pipe fail, until the returned function is called; without it they end the process. To ignore
+// the signal would do the same for all programs that this one starts.
+func survivePipes() (end func()) {
+	pipes := make(chan os.Signal, 1)
+	signal.Notify(pipes, syscall.SIGPIPE)
+	return func() { signal.Stop(pipes) }
 }
 
 // terminalSize returns zeros if standard output is not a terminal.

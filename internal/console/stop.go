@@ -3,7 +3,9 @@ package console
 import (
 	"context"
 	"fmt"
+	"os"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
@@ -26,6 +28,7 @@ type Stop struct {
 // the process ends with the second or a little later.
 type listener struct {
 	mu      sync.Mutex
+	heard   bool // a signal
 	watcher *Stop
 	missed  *time.Timer // ends the process after a signal that no command watched; nil: no such signal
 }
@@ -39,8 +42,8 @@ func (p *Process) listen(ctx context.Context) (context.Context, func()) {
 		defer close(ended)
 		for {
 			select {
-			case <-p.Signals:
-				p.listener.hear(cancel, p.Exit)
+			case signal := <-p.Signals:
+				p.listener.hear(signal, cancel, p.Exit)
 			case <-done:
 				return
 			}
@@ -55,9 +58,14 @@ func (p *Process) listen(ctx context.Context) (context.Context, func()) {
 	}
 }
 
-func (l *listener) hear(cancel context.CancelFunc, exit func(code int)) {
+func (l *listener) hear(signal os.Signal, cancel context.CancelFunc, exit func(code int)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	// A terminal that closes sends several of them, from its shell and from the kernel. None of them is a wish to skip the cleanup.
+	if signal == syscall.SIGHUP && l.heard {
+		return
+	}
+	l.heard = true
 	switch {
 	case l.watcher != nil:
 		l.watcher.next(exit)
@@ -91,8 +99,13 @@ func (l *listener) watch(s *Stop) *Stop {
 }
 
 // WatchSignals starts watching signals; the returned function ends that. At the first and the second signal it calls onSignal
-// with their number. A signal that arrived just before counts.
+// with their number. A signal that arrived just before counts. Meanwhile, standard output without a reader makes writes
+// fail, and does not end the process: what watches signals has something to clean up.
 func (p *Process) WatchSignals(ctx context.Context, onSignal func(count int)) (*Stop, func()) {
+	release := func() {}
+	if p.survive != nil {
+		release = p.survive()
+	}
 	unlisten := func() {}
 	if p.listener == nil { // outside of Execute
 		ctx, unlisten = p.listen(ctx)
@@ -104,6 +117,7 @@ func (p *Process) WatchSignals(ctx context.Context, onSignal func(count int)) (*
 		s.next(p.Exit)
 	}
 	return s, func() {
+		release()
 		p.listener.watch(before)
 		s.cancel()
 		unlisten()

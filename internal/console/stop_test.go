@@ -2,7 +2,9 @@ package console
 
 import (
 	"context"
+	"errors"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"syscall"
@@ -36,6 +38,66 @@ func TestSignals(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestHangup: a terminal that closes stops once, however many signals that sends; other signals count as always.
+func TestHangup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		signals := make(chan os.Signal)
+		var said strings.Builder
+		p := &Process{Name: "bragg", Signals: signals, Stderr: &said, Exit: func(code int) { t.Errorf("ends with %d", code) }}
+		ctx, unlisten := p.listen(t.Context())
+		defer unlisten()
+		stop, end := p.WatchSignals(ctx, p.Saying("stopping"))
+		defer end()
+		for range 4 {
+			signals <- syscall.SIGHUP
+		}
+		synctest.Wait()
+		if got := strings.Count(said.String(), "stopping"); !stop.Stopped() || got != 1 {
+			t.Errorf("stopped %v, %d times", stop.Stopped(), got)
+		}
+		signals <- syscall.SIGINT
+		synctest.Wait()
+		if got := strings.Count(said.String(), "stopping"); got != 2 {
+			t.Errorf("an interrupt after a hangup: %d", got)
+		}
+	})
+}
+
+// TestOutputNobodyReads: a command that watches signals survives the end of the program that reads its output.
+func TestOutputNobodyReads(t *testing.T) {
+	const cleanedUp = 7
+	if os.Getenv("BRAGG_TEST_OUTPUT") != "" {
+		p := New("bragg")
+		_, end := p.WatchSignals(t.Context(), func(int) {})
+		_, _ = os.Stdin.Read(make([]byte, 1)) // until the reader is gone
+		if _, err := p.Stdout.Write([]byte("progress\n")); !errors.Is(err, syscall.EPIPE) {
+			t.Errorf("write: %v", err)
+		}
+		end()
+		os.Exit(cleanedUp)
+	}
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestOutputNobodyReads$")
+	cmd.Env = append(os.Environ(), "BRAGG_TEST_OUTPUT=closed")
+	cmd.Stdout = writer
+	input, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = writer.Close()
+	_ = reader.Close()
+	_ = input.Close()
+	if _ = cmd.Wait(); cmd.ProcessState.ExitCode() != cleanedUp {
+		t.Errorf("ended with %v", cmd.ProcessState)
+	}
 }
 
 // TestUnwatchedSignals: the first ends the verb's context, and the process ends with the second or after a while. One
