@@ -2,6 +2,7 @@ package audit
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/braggdev/bragg/internal/audit/digest"
 	"github.com/braggdev/bragg/internal/audit/rule"
@@ -71,7 +72,7 @@ func starved(in *rule.Input, l *result.LoadSummary) (finding.Finding, bool) {
 		{e.StolenNanos, "CPU steal from the busiest thread: up to %s in one interval"},
 		{e.ThrottledNanos, "cgroup CPU throttling: up to %s in one interval, averaged over all CPUs"},
 	} {
-		if what.nanos > 0 {
+		if what.nanos >= int64(time.Millisecond) { // less is not why
 			f.Evidence = append(f.Evidence, fmt.Sprintf(what.text, rule.Span(what.nanos)))
 		}
 	}

@@ -78,7 +78,7 @@ func (p *Plan) textFactors(b *strings.Builder) {
 	var lines []string
 	names := map[string][]string{}
 	for _, g := range p.Groups {
-		line := fmt.Sprintf("sizes × %.6g, %d VMs", p.Rehearsal.SizeFactor[g.Name], g.CountFinal)
+		line := fmt.Sprintf("sizes × %.6g, %s", p.Rehearsal.SizeFactor[g.Name], textio.Plural(g.CountFinal, "VM"))
 		if g.CountFinal != g.ScenarioCountFinal {
 			line += fmt.Sprintf(" instead of %d", g.ScenarioCountFinal)
 		}
@@ -108,7 +108,7 @@ func few(names []string, what string) string {
 
 func (p *Plan) textFootprint(b *strings.Builder) {
 	f := p.Footprint
-	fmt.Fprintf(b, "Footprint  %d VMs, %s data", f.VMs, unit.FormatBytes(f.TouchedBytes))
+	fmt.Fprintf(b, "Footprint  %s, %s data", textio.Plural(f.VMs, "VM"), unit.FormatBytes(f.TouchedBytes))
 	if f.SnapshotBytes > 0 {
 		fmt.Fprintf(b, ", up to %s more for snapshots", unit.FormatBytes(f.SnapshotBytes))
 	}

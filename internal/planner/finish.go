@@ -11,6 +11,7 @@ import (
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/textio"
 	"github.com/braggdev/bragg/internal/unit"
 	"github.com/braggdev/bragg/internal/verb"
 )
@@ -221,7 +222,7 @@ func (c finisher) finishUndo() {
 		}
 	}
 	if c.plan.Footprint.VMs > 0 {
-		*undo = append(*undo, fmt.Sprintf("delete the %d VMs of this run with their disks and snapshots", c.plan.Footprint.VMs))
+		*undo = append(*undo, fmt.Sprintf("delete the %s of this run with disks and snapshots", textio.Plural(c.plan.Footprint.VMs, "VM")))
 	}
 }
 

@@ -137,7 +137,7 @@ func TestSearch(t *testing.T) {
 		t.Errorf("gauges %v after\n%s", g, text)
 	}
 	// On a machine that has no CPU to spare, not even one accelerator may reach the threshold.
-	if !strings.Contains(text, "trial 1: 1 accelerators, 10 steps in ") || strings.Contains(text, "not decided") || !strings.Contains(text, "AU 90.00 %") {
+	if !strings.Contains(text, "trial 1: 1 accelerator, 10 steps in ") || strings.Contains(text, "not decided") || !strings.Contains(text, "AU 90.00 %") {
 		t.Errorf("%s", text)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/braggdev/bragg/internal/extent"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/program"
+	"github.com/braggdev/bragg/internal/textio"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
@@ -80,9 +81,9 @@ func (t *training) describe() []string {
 	each := fmt.Sprintf("%s on %s: batches of %d samples of %s, %s of computation, %d readers, %s per accelerator at full use", t.model.name, t.on.name,
 		t.on.batch, unit.FormatBytes(int64(t.model.recordBytes)), t.on.compute, t.model.readThreads, unit.FormatRate(t.on.samplesPerSecond()*t.model.recordBytes))
 	if t.search {
-		return []string{each, fmt.Sprintf("search from 1 to %d accelerators, %d steps of each number, AU at least %g %%", t.accelerators, t.searchSteps, 100*t.model.threshold)}
+		return []string{each, fmt.Sprintf("search from 1 to %s, %d steps of each number, AU at least %g %%", textio.Plural(t.accelerators, "accelerator"), t.searchSteps, 100*t.model.threshold)}
 	}
-	return []string{each, fmt.Sprintf("%d accelerators, %d epochs of %d steps, AU at least %g %%", t.accelerators, t.epochs, t.steps(t.accelerators), 100*t.model.threshold)}
+	return []string{each, fmt.Sprintf("%s, %s of %d steps, AU at least %g %%", textio.Plural(t.accelerators, "accelerator"), textio.Plural(t.epochs, "epoch"), t.steps(t.accelerators), 100*t.model.threshold)}
 }
 
 // mostBytes is more than any seed writes.

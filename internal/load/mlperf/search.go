@@ -3,6 +3,8 @@ package mlperf
 import (
 	"context"
 	"fmt"
+
+	"github.com/braggdev/bragg/internal/textio"
 )
 
 // find searches for the largest number of accelerators whose AU reaches the threshold: it doubles the number until the threshold is
@@ -24,7 +26,7 @@ func (t *trainer) find(ctx context.Context) error {
 			break
 		}
 		met := min(r.au, r.supply) >= t.model.threshold
-		t.out.say("trial %d: %d accelerators%s, %d steps in %.3f s, AU %s, of reads alone %s: %s\n", number, accelerators, t.others.each(), r.steps, r.seconds,
+		t.out.say("trial %d: %s%s, %d steps in %.3f s, AU %s, of reads alone %s: %s\n", number, textio.Plural(accelerators, "accelerator"), t.others.each(), r.steps, r.seconds,
 			percent(r.au), percent(min(r.supply, 1)), map[bool]string{true: "met", false: "missed"}[met])
 		s.add(accelerators, met, confirming)
 	}
@@ -78,7 +80,7 @@ func (s *search) add(accelerators int, met, confirming bool) {
 func (s *search) answer(complete bool, threshold string) string {
 	switch {
 	case !complete || !s.confirmed && s.met > 0:
-		return fmt.Sprintf("not decided: %d accelerators reached AU %s once, and the load ended before the search", s.met, threshold)
+		return fmt.Sprintf("not decided: %s reached AU %s once, and the load ended before the search", textio.Plural(s.met, "accelerator"), threshold)
 	case s.met == 0:
 		return "one accelerator does not reach AU " + threshold
 	case s.missed == 0:

@@ -192,7 +192,7 @@ func TestSearchTogether(t *testing.T) {
 			}
 		}
 	}
-	if answers[0] != answers[1] || !strings.Contains(answers[0], "trial 1: 1 accelerators on each of 2 VMs") {
+	if answers[0] != answers[1] || !strings.Contains(answers[0], "trial 1: 1 accelerator on each of 2 VMs") {
 		t.Errorf("%s%s", answers[0], answers[1])
 	}
 }

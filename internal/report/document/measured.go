@@ -137,7 +137,11 @@ func jobFacts(jobs []load.JobPlan, onDisks bool) []string {
 		}
 	}
 	if more > 0 {
-		texts = append(texts, fmt.Sprintf("%d more kinds of jobs", more))
+		text := "1 more kind of job"
+		if more > 1 {
+			text = fmt.Sprintf("%d more kinds of jobs", more)
+		}
+		texts = append(texts, text)
 	}
 	return texts
 }
