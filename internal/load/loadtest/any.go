@@ -20,6 +20,8 @@ type Subject struct {
 	// LatencyAtEnd: the program prints its latencies only when it ends, so that the last interval has those of the whole load. A load
 	// that is stopped has none.
 	LatencyAtEnd bool
+	// ConnectsFirst: the runtime of the program includes the time in which it connects, and no interval does.
+	ConnectsFirst bool
 	// Untouched, if set, reports changes that a load made outside this process, if any.
 	Untouched func(t testing.TB, w load.Workload)
 }
@@ -182,8 +184,12 @@ func testPeriods(t *testing.T, s Subject) {
 	if all[0].StartNanos < int64(time.Hour) {
 		t.Errorf("first interval at %v of the run's time axis, want after 1 h", time.Duration(all[0].StartNanos))
 	}
+	want := w.Runtime
+	if s.ConnectsFirst {
+		want -= w.IntervalLength
+	}
 	// The pieces at both ends may be joined to their neighbors.
-	if sum := Add(all); sum.LengthNanos < int64(w.Runtime) || len(all) < 4 {
+	if sum := Add(all); sum.LengthNanos < int64(want) || len(all) < 4 {
 		t.Errorf("%d intervals cover %v", len(all), time.Duration(sum.LengthNanos))
 	}
 }

@@ -56,7 +56,7 @@ func TestContract(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := prefilled(t, options)
-			loadtest.RunAny(t, loadtest.Subject{Generator: pgbench.Generator{}, Endless: func(testing.TB) load.Workload { return w }})
+			loadtest.RunAny(t, loadtest.Subject{Generator: pgbench.Generator{}, ConnectsFirst: true, Endless: func(testing.TB) load.Workload { return w }})
 		})
 	}
 }

@@ -176,9 +176,6 @@ func (in *instance) initialise(ctx context.Context) error {
 	return err
 }
 
-// earlyMax is by how much clocks may differ on when pgbench ends. One that ends earlier was ended by a signal, and says nothing of it.
-const earlyMax = 250 * time.Millisecond
-
 // drive runs pgbench and follows its logs.
 func (in *instance) drive(ctx context.Context, axis program.Axis, out *program.Recorder) error {
 	summary := &textio.Head{MaxBytes: summaryMax}
@@ -199,8 +196,10 @@ func (in *instance) drive(ctx context.Context, axis program.Axis, out *program.R
 	defer logs.close()
 	err = in.follow(ctx, p, follower{axis, out, logs, in.series})
 	failed, end := p.Wait(), axis.Now()
-	if r := int64(in.workload.Runtime); r > 0 && ctx.Err() == nil && err == nil && failed == nil && end >= began+r-int64(earlyMax) {
-		end = max(began, out.First()) + r // starting and ending take a while, which is not part of the load
+	if r := int64(in.workload.Runtime); r > 0 && ctx.Err() == nil && err == nil && failed == nil {
+		// Starting and ending take a while, which is not part of the load. pgbench may end before all of its time has passed since the
+		// first transaction: it counts the time of connecting, and a signal ends it without a word.
+		end = min(end, max(began, out.First())+r)
 	}
 	out.Finish(end)
 	text := summary.String()

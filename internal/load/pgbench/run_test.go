@@ -2,10 +2,13 @@ package pgbench_test
 
 import (
 	"context"
+	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -147,14 +150,9 @@ func TestScriptsCannotRunPrograms(t *testing.T) {
 	}
 }
 
-// An endpoint is reached with the user's settings, and its password is in no output.
-func TestEndpointLoad(t *testing.T) {
-	needPostgreSQL(t)
-	w := load.Workload{Name: "remote", Group: "g", VM: "g-0001", Instance: 1, Generator: pgbench.Name,
-		Options: map[string]string{"endpoint": "lab-db", "scale": "1", "clients": "2"}, Runtime: time.Second}
-	if _, err := (pgbench.Generator{}).Prepare(t.Context(), w); err == nil || !strings.Contains(err.Error(), "not defined") {
-		t.Errorf("an endpoint that is not defined: %v", err)
-	}
+// endpoint starts a server, and returns the folder of its socket.
+func endpoint(t *testing.T) string {
+	t.Helper()
 	dir, err := os.MkdirTemp("/var/tmp", "bragg-test-")
 	if err != nil {
 		t.Fatal(err)
@@ -178,9 +176,81 @@ func TestEndpointLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer held.Close()
-	t.Setenv("BRAGG_ENDPOINT_LAB_DB", "host="+dir+"/pgbench-sdb/sdb/run user=bragg dbname=bragg password=s3cret")
-	fill = w
+	t.Cleanup(func() { _ = held.Close() })
+	return dir + "/pgbench-sdb/sdb/run"
+}
+
+// Connections that take long are in no interval, and no interval ends after pgbench.
+func TestSlowConnections(t *testing.T) {
+	needPostgreSQL(t)
+	const slow = 700 * time.Millisecond
+	t.Setenv("BRAGG_ENDPOINT_LAB_DB", "host=127.0.0.1 port="+relay(t, endpoint(t)+"/.s.PGSQL.5432", slow)+" user=bragg dbname=bragg sslmode=disable")
+	w := load.Workload{Name: "remote", Group: "g", VM: "g-0001", Instance: 1, Generator: pgbench.Name,
+		Options: map[string]string{"endpoint": "lab-db", "clients": "1", "threads": "1"}, ConfigName: "own.sql", Config: "SELECT 1;\n",
+		Runtime: 2 * time.Second, IntervalLength: 100 * time.Millisecond, ZeroUnixNanos: time.Now().UnixNano()}
+	in, err := pgbench.Generator{}.Prepare(t.Context(), w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log loadtest.Log
+	began := time.Since(time.Unix(0, w.ZeroUnixNanos))
+	if err := in.Run(t.Context(), &log); err != nil {
+		t.Fatal(err)
+	}
+	all, ended := log.Intervals(), time.Since(time.Unix(0, w.ZeroUnixNanos))
+	if first := all[0]; first.StartNanos < int64(began+slow) || first.Directions[0].Operations == 0 {
+		t.Errorf("first interval begins %v after the load, with %d operations", time.Duration(first.StartNanos)-began, first.Directions[0].Operations)
+	}
+	if last := all[len(all)-1].EndNanos(); last > int64(ended) {
+		t.Errorf("last interval ends %v after pgbench", time.Duration(last)-ended)
+	}
+}
+
+// relay passes connections on to a socket, each after a time, and returns its port.
+func relay(t *testing.T, socket string, after time.Duration) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	t.Cleanup(func() { _ = l.Close(); all.Wait() })
+	all.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			all.Go(func() {
+				defer c.Close()
+				time.Sleep(after)
+				s, err := net.Dial("unix", socket)
+				if err != nil {
+					return
+				}
+				all.Go(func() {
+					_, _ = io.Copy(s, c)
+					_ = s.Close()
+				})
+				_, _ = io.Copy(c, s)
+			})
+		}
+	})
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	return port
+}
+
+// An endpoint is reached with the user's settings, and its password is in no output.
+func TestEndpointLoad(t *testing.T) {
+	needPostgreSQL(t)
+	w := load.Workload{Name: "remote", Group: "g", VM: "g-0001", Instance: 1, Generator: pgbench.Name,
+		Options: map[string]string{"endpoint": "lab-db", "scale": "1", "clients": "2"}, Runtime: time.Second}
+	if _, err := (pgbench.Generator{}).Prepare(t.Context(), w); err == nil || !strings.Contains(err.Error(), "not defined") {
+		t.Errorf("an endpoint that is not defined: %v", err)
+	}
+	sockets := endpoint(t)
+	t.Setenv("BRAGG_ENDPOINT_LAB_DB", "host="+sockets+" user=bragg dbname=bragg password=s3cret")
+	fill := w
 	fill.Prefill = true
 	if _, said := run(t, fill); strings.Contains(said, "s3cret") {
 		t.Error("the password is in the outputs")

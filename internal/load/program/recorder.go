@@ -236,7 +236,34 @@ func (r *Recorder) Release(until int64) {
 	}
 }
 
+// discard removes the first interval if it ended before the first operation began: in it, the program started and connected.
+func (r *Recorder) discard() bool {
+	iv := r.open[0]
+	if r.sequence != 0 || len(r.open) < 2 || r.first < iv.EndNanos() || !idle(iv) {
+		return false
+	}
+	r.open = r.open[1:]
+	r.open[0].CPUNanos += iv.CPUNanos
+	if iv.Gauges != nil {
+		r.Gauges = iv.Gauges
+	}
+	return true
+}
+
+// idle tells that nothing was due, done or failed in an interval.
+func idle(iv *interval.Interval) bool {
+	for i := range iv.Directions {
+		if d := &iv.Directions[i]; d.Operations > 0 || len(d.Errors) > 0 {
+			return false
+		}
+	}
+	return iv.Due == 0 && iv.NotIssued == 0
+}
+
 func (r *Recorder) deliver(final bool) {
+	if r.discard() {
+		return
+	}
 	iv := r.open[0]
 	r.open = r.open[1:]
 	if r.sequence == 0 && r.first > iv.StartNanos && r.first < iv.EndNanos() {

@@ -81,3 +81,23 @@ func TestRecorderSpreads(t *testing.T) {
 		}
 	}
 }
+
+// The time in which a program starts and connects is in no interval, however many it would have filled.
+func TestRecorderBeginsWithTheFirstOperation(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		var got []interval.Interval
+		r := &program.Recorder{Workload: load.Workload{Name: "W"}, Sink: load.SinkFunc(func(iv interval.Interval) { got = append(got, iv) })}
+		r.Begin(int64(500 * time.Millisecond))
+		r.Effort(100*time.Millisecond, interval.Effort{}, int64(600*time.Millisecond))
+		r.Add(program.Operation{End: int64(3500 * time.Millisecond), Latency: int64(200 * time.Millisecond)})
+		if !late {
+			r.Release(int64(4 * time.Second))
+		}
+		r.Add(program.Operation{End: int64(4500 * time.Millisecond), Latency: int64(100 * time.Millisecond)})
+		r.Finish(int64(5 * time.Second))
+		if len(got) != 2 || got[0].StartNanos != int64(3300*time.Millisecond) || got[0].Sequence != 0 || got[0].CPUNanos != int64(100*time.Millisecond) ||
+			got[1].StartNanos != int64(4*time.Second) || !got[1].Final {
+			t.Errorf("late %v: %+v", late, got)
+		}
+	}
+}
