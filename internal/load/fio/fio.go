@@ -21,6 +21,7 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/program"
 )
 
 // Generator runs fio. The zero value finds it on PATH.
@@ -91,10 +92,10 @@ func find() (engine, error) {
 	if err != nil {
 		return engine{}, missing
 	}
-	out, err := exec.Command(path, "--version").Output()
+	out, err := program.VersionText(context.Background(), path)
 	if err != nil {
 		missing.Message, missing.Err = fmt.Sprintf("ask %q for its version", path), err
 		return engine{}, missing
 	}
-	return engine{path: path, version: strings.TrimPrefix(strings.TrimSpace(string(out)), "fio-")}, nil
+	return engine{path: path, version: strings.TrimPrefix(strings.TrimSpace(out), "fio-")}, nil
 }

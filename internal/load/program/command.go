@@ -55,6 +55,9 @@ func Inherited(i int) string { return fmt.Sprintf("/proc/self/fd/%d", firstInher
 // outputGrace is how long output may still come after the end of a process, whose descendants may hold its pipe.
 const outputGrace = 5 * time.Second
 
+// ErrHeld is the end of a program without an error, whose output may be incomplete.
+var ErrHeld = errors.New("it has ended, and a process that it started holds its output")
+
 // Process is a started program.
 type Process struct {
 	command *exec.Cmd
@@ -120,7 +123,9 @@ func (c Command) run(p *Process, started chan<- error) {
 	}
 	started <- err
 	if err == nil {
-		p.err = p.command.Wait()
+		if p.err = p.command.Wait(); errors.Is(p.err, exec.ErrWaitDelay) {
+			p.err = ErrHeld
+		}
 	}
 }
 
@@ -171,6 +176,14 @@ func (p *Process) ID() int { return p.command.Process.Pid }
 
 // Done is closed when the process has ended and its output has been read.
 func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Bound ends reading of its output some seconds after its end, with os.ErrDeadlineExceeded: a descendant may hold the other end of the pipe.
+func (p *Process) Bound(read *os.File) {
+	go func() {
+		<-p.done
+		_ = read.SetReadDeadline(time.Now().Add(outputGrace))
+	}()
+}
 
 // Wait waits for its end and returns how it ended, as exec.Cmd.Wait does.
 func (p *Process) Wait() error {

@@ -67,13 +67,18 @@ func Find(ctx context.Context, needs []load.Need, folders ...string) (map[string
 
 func find(ctx context.Context, n load.Need, folders []string) (Tool, error) {
 	var newest Tool
+	var broken error
 	for _, path := range places(n.Program, folders) {
 		version, err := versionOf(ctx, path)
-		if err == nil && (newest.Path == "" || newer(version, newest.Version)) {
+		if err != nil {
+			broken = fmt.Errorf("ask %q for its version: %w", path, err)
+		} else if newest.Path == "" || newer(version, newest.Version) {
 			newest = Tool{Path: path, Version: version}
 		}
 	}
 	switch {
+	case newest.Path == "" && broken != nil:
+		return Tool{}, broken
 	case newest.Path == "":
 		return Tool{}, fmt.Errorf("no %s", n.Program)
 	case n.Oldest != "" && newer(n.Oldest, newest.Version):
@@ -99,10 +104,15 @@ func places(name string, folders []string) (paths []string) {
 
 var versionPattern = regexp.MustCompile(`\d+(\.\d+)*`)
 
-func versionOf(ctx context.Context, path string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, versionWithin)
+// VersionText returns what a program prints with --version. What it starts ends with it.
+func VersionText(ctx context.Context, path string) (string, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, versionWithin, fmt.Errorf("it did not end within %s", versionWithin))
 	defer cancel()
-	out, err := Command{Path: path, Args: []string{"--version"}, Alone: true}.Run(ctx) // bounded, with all that it starts
+	return Command{Path: path, Args: []string{"--version"}, Alone: true}.Run(ctx)
+}
+
+func versionOf(ctx context.Context, path string) (string, error) {
+	out, err := VersionText(ctx, path)
 	if err != nil {
 		return "", err
 	}

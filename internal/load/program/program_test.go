@@ -6,6 +6,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -44,6 +46,52 @@ func TestFind(t *testing.T) {
 	if !errors.As(err, &user) || user.Exit != diag.ExitUnavailable || !strings.Contains(user.Hint, "bench-") ||
 		!strings.Contains(user.Message, "bench is version 15.2, want 15.10") || !strings.Contains(user.Message, "no no-such-bench") {
 		t.Errorf("%v", err)
+	}
+}
+
+// A program that is there and does not work is not called missing.
+func TestFindBroken(t *testing.T) {
+	dir := t.TempDir()
+	script(t, filepath.Join(dir, "bench"), "echo no such library >&2; exit 127")
+	script(t, filepath.Join(dir, "silent"), "exit 0")
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	_, err := program.Find(t.Context(), []load.Need{{Program: "bench"}, {Program: "silent"}})
+	for _, want := range []string{"ask " + strconv.Quote(filepath.Join(dir, "bench")), "no such library", "ask " + strconv.Quote(filepath.Join(dir, "silent"))} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v lacks %q", err, want)
+		}
+	}
+}
+
+// What a program prints as its version, and what it starts for that, is bounded.
+func TestVersionText(t *testing.T) {
+	dir := t.TempDir()
+	endless, holds := filepath.Join(dir, "endless"), filepath.Join(dir, "holds")
+	script(t, endless, "exec yes 1.2.3")
+	script(t, holds, "sleep 1000 & echo 1.2.3; exec sleep 1000")
+	for _, path := range []string{endless, holds} {
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancel()
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		began := time.Now()
+		if text, err := program.VersionText(ctx, path); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s: %.20q, %v", path, text, err)
+		}
+		runtime.ReadMemStats(&after)
+		if took := time.Since(began); took > 15*time.Second {
+			t.Errorf("%s took %v", path, took)
+		}
+		if grown := after.TotalAlloc - before.TotalAlloc; grown > 64<<20 {
+			t.Errorf("%s took %d bytes", path, grown)
+		}
+	}
+}
+
+func script(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
+		t.Fatal(err)
 	}
 }
 
