@@ -178,15 +178,16 @@ type line struct {
 	at   time.Time
 }
 
-// listen passes on lines until the end of the output.
-func listen(read *os.File, lines chan<- line) {
+// listen passes on lines until the end of the output. The error it then sends is nil if all was read.
+func listen(read *os.File, lines chan<- line, over chan<- error) {
 	defer close(lines)
 	defer func() { _ = read.Close() }()
 	reader := textio.NewLineReader(read, lineBytesMax)
 	for {
 		text, err := reader.Next()
 		if err != nil {
-			_, _ = io.Copy(io.Discard, reader.Rest()) // so that sysbench never waits for a reader
+			_, rest := io.Copy(io.Discard, reader.Rest()) // so that sysbench never waits for a reader
+			over <- rest
 			return
 		}
 		lines <- line{string(text), time.Now()}
@@ -215,10 +216,14 @@ func (in *instance) drive(ctx context.Context, axis program.Axis, r *record) err
 			r.server = values
 		}
 	}
-	lines := make(chan line)
-	go listen(read, lines)
+	p.Bound(read)
+	lines, over := make(chan line), make(chan error, 1)
+	go listen(read, lines, over)
 	rest := in.follow(ctx, axis, p, r, lines)
 	failed := p.Wait()
+	if err := <-over; failed == nil && err != nil {
+		failed = program.ErrHeld
+	}
 	return in.conclude(ctx, r, rest, ended{at: axis.Now(), failed: failed, said: last})
 }
 

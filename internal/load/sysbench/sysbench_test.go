@@ -2,6 +2,7 @@ package sysbench_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -197,4 +198,29 @@ func TestFileSystems(t *testing.T) {
 		w.Runtime = 2 * time.Second
 		return w
 	})
+}
+
+// TestHeldOutput runs a sysbench that leaves a process with its output: the load ends nevertheless, and fails.
+func TestHeldOutput(t *testing.T) {
+	needSysbench(t)
+	real, err := exec.LookPath("sysbench")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	text := "#!/bin/sh\n[ \"$1\" = --version ] || sleep 20 2>&- &\nexec " + real + " \"$@\"\n"
+	if err := os.WriteFile(filepath.Join(dir, "sysbench"), []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	w := workload(t, map[string]string{"test": "cpu"})
+	w.Runtime = time.Second
+	began := time.Now()
+	err = loadtest.Drive(t.Context(), sysbench.Generator{}, w, &loadtest.Log{})
+	if err == nil || !strings.Contains(err.Error(), "holds its output") {
+		t.Errorf("%v", err)
+	}
+	if took := time.Since(began); took > 15*time.Second {
+		t.Errorf("it took %v", took)
+	}
 }
