@@ -7,8 +7,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -81,6 +83,40 @@ func TestOutcomes(t *testing.T) {
 	room := filepath.Join(filepath.Dir(w.Devices[0].Path), "pgbench-sdb")
 	if left, _ := filepath.Glob(filepath.Join(room, "sdb", "log", "pgbench.*")); len(left) > 0 {
 		t.Errorf("logs are left: %v", left)
+	}
+}
+
+// A pgbench that ends before its time, by an alarm that is not ours, has no intervals in the time that it did not run.
+func TestEndsEarly(t *testing.T) {
+	needPostgreSQL(t)
+	w := prefilled(t, map[string]string{"scale": "1"})
+	room := filepath.Join(filepath.Dir(w.Devices[0].Path), "pgbench-sdb")
+	w.Runtime, w.ZeroUnixNanos = 30*time.Second, time.Now().UnixNano()
+	alarmed := make(chan struct{})
+	go func() {
+		defer close(alarmed)
+		for t.Context().Err() == nil {
+			for _, pid := range users(t, room) {
+				name, _ := os.ReadFile("/proc/" + pid + "/comm")
+				if n, err := strconv.Atoi(pid); err == nil && string(name) == "pgbench\n" {
+					time.Sleep(300 * time.Millisecond)
+					_ = syscall.Kill(n, syscall.SIGALRM)
+					return
+				}
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}()
+	var log loadtest.Log
+	err := loadtest.Drive(t.Context(), pgbench.Generator{}, w, &log)
+	<-alarmed
+	all := log.Intervals()
+	if err != nil || len(all) == 0 {
+		t.Fatalf("%d intervals, %v", len(all), err)
+	}
+	last := all[len(all)-1]
+	if end, now := last.StartNanos+last.LengthNanos, time.Now().UnixNano()-w.ZeroUnixNanos; end > now {
+		t.Errorf("its intervals end %v from now", time.Duration(end-now))
 	}
 }
 
