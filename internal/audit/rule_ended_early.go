@@ -14,8 +14,9 @@ var endedEarly = rule.Rule{
 	Code:    "ended-early",
 	Summary: "a workload ended before its runtime",
 	Doc: "The step gives the workload a runtime, but its jobs were done before: without time_based, a job ends when its size is " +
-		"transferred. Windows and charts after that moment are empty, and sums over the planned time are too low. Loads that a " +
-		"step, an error or a power cut ended are not reported.",
+		"transferred. A program such as pgbench ended before, or needed a part of the runtime to start and connect. Windows and " +
+		"charts without the load are empty, and sums over the planned time are too low. Loads that a step, an error or a power " +
+		"cut ended are not reported.",
 	Example: `OLTP ended after 12.4 s of 1 m: its jobs had transferred their size.`,
 	Check:   checkEndedEarly,
 }
@@ -27,8 +28,12 @@ func checkEndedEarly(in *rule.Input) []finding.Finding {
 		if runtime == 0 || l.Error != "" || in.Summary.Ended != result.EndedCompleted || float64(ended) >= (1-earlyShare)*float64(runtime) || stopped(in, l) {
 			continue
 		}
-		list = append(list, in.About(l, finding.Warning, "Set time_based=1 in the job file.",
-			"%s ended after %s of %s: its jobs had transferred their size.", in.Name(l), rule.Span(ended), rule.Span(runtime)))
+		claim, advice := "%s ended after %s of %s: its jobs had transferred their size.", "Set time_based=1 in the job file."
+		if !l.Engine().DoesIO() {
+			claim = "%s was measured for %s of %s: it started and connected in the rest, or ended early."
+			advice = "Look at the output of the program in the bundle, and at the time that a connection takes."
+		}
+		list = append(list, in.About(l, finding.Warning, advice, claim, in.Name(l), rule.Span(ended), rule.Span(runtime)))
 	}
 	return list
 }

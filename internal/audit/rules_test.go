@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/braggdev/bragg/internal/analysis"
 	"github.com/braggdev/bragg/internal/audit"
@@ -511,5 +512,16 @@ func TestLoadsThatComputeAreNotCPUBound(t *testing.T) {
 		if found := m.found("generator-cpu-bound"); len(found) == 0 != computes {
 			t.Errorf("computes %t: %+v", computes, found)
 		}
+	}
+}
+
+// A program has no jobs with a size: it needed a part of its time to connect, or ended.
+func TestProgramsDoNotTransferASize(t *testing.T) {
+	m := sound()
+	engine(interval.Engine{Name: "pgbench", Operations: []string{"tpcb-like"}})(m)
+	planned(2 * time.Minute)(m)
+	want := "w was measured for 1 m of 2 m: it started and connected in the rest, or ended early."
+	if found := m.found("ended-early"); len(found) != 1 || found[0].Claim != want || strings.Contains(found[0].Advice, "time_based") {
+		t.Errorf("%+v", found)
 	}
 }
