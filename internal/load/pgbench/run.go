@@ -201,14 +201,20 @@ func (in *instance) drive(ctx context.Context, axis program.Axis, out *program.R
 		// first transaction: it counts the time of connecting, and a signal ends it without a word.
 		end = min(end, max(began, out.First())+r)
 	}
+	lost := ""
+	if program.Killed(failed) {
+		if lost = "; transactions that it had not yet written to its log are not recorded"; out.First() > 0 {
+			end = 0 // the record ends with the last transaction: no more were written, which is not to say that there were none
+		}
+	}
 	out.Finish(end)
 	text := summary.String()
 	fmt.Fprint(in.said, text)
 	if failed != nil && ctx.Err() != nil {
-		fmt.Fprintf(in.said, "note: pgbench was stopped and ended with %v; transactions that it had not yet written to its log are not recorded\n", failed)
+		fmt.Fprintf(in.said, "note: pgbench was stopped and ended with %v%s\n", failed, lost)
 	}
 	if failed != nil && err == nil {
-		err = in.server.Conceal(fmt.Errorf("pgbench: %w%s", failed, last.Quoted()))
+		err = in.server.Conceal(fmt.Errorf("pgbench: %w%s%s", failed, lost, last.Quoted()))
 	}
 	if err != nil {
 		return err

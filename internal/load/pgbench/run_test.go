@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -335,5 +336,32 @@ func TestStop(t *testing.T) {
 	sum := loadtest.Add(log.Intervals())
 	if err != nil || sum.Directions[0].Operations == 0 {
 		t.Errorf("%v, %d operations", err, sum.Directions[0].Operations)
+	}
+}
+
+// pgbench that is killed has transactions which it did not write to its log: no interval claims that there were none.
+func TestKilled(t *testing.T) {
+	needPostgreSQL(t)
+	w := prefilled(t, map[string]string{"scale": "1", "clients": "2", "threads": "1"})
+	w.Options["rate"] = "400"
+	w.IntervalLength, w.Runtime = 50*time.Millisecond, time.Minute
+	var log loadtest.Log
+	var killed atomic.Bool
+	err := loadtest.Drive(t.Context(), pgbench.Generator{}, w, load.SinkFunc(func(iv interval.Interval) {
+		log.Interval(iv)
+		if iv.Sequence == 10 {
+			time.AfterFunc(100*time.Millisecond, func() {
+				for _, id := range users(t, filepath.Join(filepath.Dir(w.Devices[0].Path), "pgbench-sdb")) {
+					if name, _ := os.ReadFile("/proc/" + id + "/comm"); string(name) == "pgbench\n" {
+						pid, _ := strconv.Atoi(id)
+						killed.Store(syscall.Kill(pid, syscall.SIGKILL) == nil)
+					}
+				}
+			})
+		}
+	}))
+	all := log.Intervals()
+	if last := all[len(all)-1]; !killed.Load() || err == nil || !strings.Contains(err.Error(), "signal: killed; transactions that it had not yet written") || last.Directions[0].Operations == 0 {
+		t.Errorf("killed %t: %v, last interval %+v", killed.Load(), err, last)
 	}
 }

@@ -220,6 +220,12 @@ func Failed(err error) bool {
 	return errors.As(err, &exit)
 }
 
+// Killed reports whether err is that of a program that a signal ended.
+func Killed(err error) bool {
+	var exit *exec.ExitError
+	return errors.As(err, &exit) && !exit.Exited()
+}
+
 // Stopper ends a process: with a signal, and with SIGKILL if it has not ended in time. Only one goroutine uses it.
 type Stopper struct {
 	Process *Process
