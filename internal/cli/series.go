@@ -48,6 +48,8 @@ func (s *series) check(q queue) error {
 	switch {
 	case len(q.words) > 1:
 		return console.BadFlag("--repeat repeats one scenario", "run the others separately")
+	case s.repeat == 0 && (s.compares() || len(s.failOn) > 0):
+		return console.BadFlag("--against, --against-set and --fail-on need --repeat", "for example --repeat 5")
 	case s.repeat < 1 || s.repeat > seriesRunsMax:
 		return console.BadFlag(fmt.Sprintf("--repeat %d is not a number from 1 to %d", s.repeat, seriesRunsMax), "for example --repeat 5")
 	case len(s.failOn) > 0 && !s.compares():

@@ -1,11 +1,13 @@
 package load
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/unit"
 )
 
 // Options reads the options of a workload and collects everything that is wrong with them.
@@ -45,6 +47,29 @@ func (o *Options) Integer(name string, fallback, most int) int {
 		return fallback
 	}
 	return n
+}
+
+// Choice notes that an option is missing or has none of the words that it may have.
+func (o *Options) Choice(name string, words []string) {
+	text, given := o.Values[name]
+	near := diag.Nearest(text, words)
+	switch {
+	case !given:
+		o.Fault(name, "%s is missing: one of %s", name, strings.Join(words, ", "))
+	case near != "":
+		o.Fault(name, "%s: %q is unknown (did you mean %q?)", name, text, near)
+	default:
+		o.Fault(name, "%s: %q is not one of %s", name, text, strings.Join(words, ", "))
+	}
+}
+
+// DataSize reads the size of a data set. It needs a unit below a MiB: "50" are 50 bytes, and never what was meant.
+func DataSize(text string) (int64, error) {
+	n, err := unit.ParseBytes(text)
+	if err == nil && n < unit.MiB && strings.Trim(text, "0123456789. ") == "" {
+		return 0, errors.New("no unit")
+	}
+	return n, err
 }
 
 // Err is nil if no option of the workload is wrong.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/load"
@@ -64,7 +65,7 @@ func (c workloads) checkGenerator(p *workloadPlan) bool {
 		return true
 	}
 	names := slices.Sorted(slices.Values(c.catalog.Generators.Names()))
-	d := diag.Diagnostic{Code: "unknown-generator", Pos: p.scenario.Pos, Hint: "there are " + diag.Quoted(names, 5),
+	d := diag.Diagnostic{Code: "unknown-generator", Pos: p.scenario.Pos, Hint: "there are " + strings.Join(names, ", "),
 		Message: fmt.Sprintf("workload %q wants generator %q, which does not exist", p.scenario.Name, p.generator)}
 	if near := diag.Nearest(p.generator, names); near != "" {
 		d.Hint = fmt.Sprintf("did you mean %q?", near)

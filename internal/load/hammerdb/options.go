@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/load"
-	"github.com/braggdev/bragg/internal/unit"
 )
 
 // config is the configuration of one workload.
@@ -78,7 +77,7 @@ func parse(w *load.Workload) (*config, error) {
 	c := &config{kind: readKind(o), endpoint: o.Values["endpoint"]}
 	test := cmp.Or(o.Values["test"], tests[0])
 	if !slices.Contains(tests, test) {
-		o.Fault("test", "test: %q is not %s", test, strings.Join(tests, ", "))
+		o.Choice("test", tests)
 		return nil, o.Err(w.Name, hint)
 	}
 	if test == tests[0] {
@@ -174,7 +173,7 @@ func readKind(o *load.Options) *serverKind {
 		}
 		names = append(names, serverKinds[i].name)
 	}
-	o.Fault("server", "server: %q is not %s", o.Values["server"], strings.Join(names, ", "))
+	o.Choice("server", names)
 	return &serverKinds[0]
 }
 
@@ -184,7 +183,7 @@ func (c *config) readWarehouses(o *load.Options, w *load.Workload) {
 		n = o.Integer("warehouses", 1, warehousesMax)
 	}
 	if text, given := o.Values["data"]; given {
-		size, err := unit.ParseBytes(text)
+		size, err := load.DataSize(text)
 		asked := c.kind.warehousesFor(size)
 		switch {
 		case err != nil || asked > warehousesMax:

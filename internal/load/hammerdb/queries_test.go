@@ -206,7 +206,7 @@ func TestRefusedQueries(t *testing.T) {
 		"not one of TPC-H":      {"scale_factor": "2"},
 		"on one thread":         {"workers": "4", "server": "mysql"},
 		`no option "warehouses`: {"warehouses": "1"},
-		"not tproc-c, tproc-h":  {"test": "tpch"},
+		"of tproc-c, tproc-h":   {"test": "tpch"},
 	} {
 		w := workload(t, queryOptions("postgresql", more))
 		if want != `no option "warehouses` {

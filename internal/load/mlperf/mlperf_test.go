@@ -169,7 +169,7 @@ func TestCheckpoint(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	for _, c := range []struct{ name, value, want string }{
-		{"model", "bert", `model: "bert" is not unet3d`}, {"modell", "x", `did you mean "model"?`}, {"accelerators", "0", "accelerators"},
+		{"model", "bert", `model: "bert" is not one of unet3d`}, {"modell", "x", `did you mean "model"?`}, {"accelerators", "0", "accelerators"},
 		{"accelerators", "1e9", "accelerators"}, {"data", "1GiB", "ambiguous"}, {"files", "", "missing"}, {"computation_time", "NaN", "computation_time"},
 		{"computation_time", "-1s", "computation_time"}, {"record_length_stdev", "1TiB", "record_length_stdev"}, {"disk", "/dev/sdx", "/dev/sdx"},
 		{"folder", "../etc", "folder"}, {"files", "3", "less than two steps"}, {"transfer_size", "1", "transfer_size"}, {"fraction", "0.5", "checkpoint"},

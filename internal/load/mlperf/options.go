@@ -92,7 +92,11 @@ func (r *reader) size(name string, fallback int64) int64 {
 	if !given {
 		return fallback
 	}
-	n, err := unit.ParseBytes(text)
+	read := unit.ParseBytes
+	if name == "data" || name == "host_memory" {
+		read = load.DataSize
+	}
+	n, err := read(text)
 	if err != nil || n < 1 {
 		r.Fault(name, "%s: %q is not a size such as 100GiB", name, text)
 		return fallback
@@ -161,7 +165,7 @@ func (r *reader) readCheckpointing(s *checkpointing) {
 	r.only("checkpoint", "checkpoints", "disk", "file_system", "folder", "fraction", "mount_options", "ranks")
 	var found bool
 	if s.model, found = findLanguage(r.Values["checkpoint"]); !found {
-		r.Fault("checkpoint", "checkpoint: %q is not %s", r.Values["checkpoint"], strings.Join(languageNames(), ", "))
+		r.Choice("checkpoint", languageNames())
 	}
 	s.ranks = r.Integer("ranks", s.model.ranks, max(1, s.model.ranks))
 	if s.ranks < s.vms {
@@ -181,7 +185,7 @@ func (r *reader) readModel(t *training) {
 	name, given := r.Values["model"]
 	var found bool
 	if t.model, found = findModel(name); !given || !found {
-		r.Fault("model", "model: %q is not %s", name, strings.Join(modelNames(), ", "))
+		r.Choice("model", modelNames())
 		return
 	}
 	kind := cmp.Or(r.Values["accelerator"], acceleratorType)

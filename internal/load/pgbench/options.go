@@ -141,7 +141,7 @@ func (r *reader) readScale() {
 	c, w := &r.config, r.workload
 	c.scale = r.Integer("scale", 0, scaleMax)
 	if text, given := r.Values["data"]; given {
-		size, err := unit.ParseBytes(text)
+		size, err := load.DataSize(text)
 		scale := scaleFor(size)
 		switch {
 		case err != nil || scale > scaleMax:

@@ -31,6 +31,9 @@ func TestBadOptions(t *testing.T) {
 		"own disks":                   {"scale": "1", "endpoint": "x", "disk": "/dev/sdb"},
 		"count in units of MB":        {"scale": "1", "max_wal_size": "4096"},
 		"count in units of 8kB":       {"scale": "1", "shared_buffers": "16384"},
+		"is not a size such as":       {"data": "50"},
+		"is not a time in":            {"scale": "1", "checkpoint_timeout": "5m"},
+		"count in s: write":           {"scale": "1", "checkpoint_timeout": "300"},
 		`"archive_command"`:           {"scale": "1", "archive_command": "x"},
 		"8 GiB and the database":      {"data": "60GiB"},
 	} {

@@ -43,15 +43,26 @@ var sizeNames = map[string]string{
 	"min_wal_size": "MB", "shared_buffers": "8kB", "wal_buffers": "8kB", "work_mem": "kB",
 }
 
+// timeNames are the settings that are times, with the unit in which PostgreSQL counts a number without one.
+var timeNames = map[string]string{"autovacuum_naptime": "s", "bgwriter_delay": "ms", "checkpoint_timeout": "s", "commit_delay": "us"}
+
 var (
 	numberPattern = regexp.MustCompile(`^[0-9.]*[1-9][0-9.]*$`)
 	plainPattern  = regexp.MustCompile(`^(0|-1)$`) // off, and automatic
 	// sizePattern has the units that PostgreSQL knows. Like Bragg, it counts them in powers of 1024.
 	sizePattern = regexp.MustCompile(`^\d+(B|kB|MB|GB|TB)$`)
+	timePattern = regexp.MustCompile(`^\d+(\.\d+)? ?(us|ms|s|min|h|d)$`)
 )
 
 // checkSetting returns what is wrong with a value.
 func checkSetting(name, value string) string {
+	switch {
+	case timeNames[name] == "" || plainPattern.MatchString(value) || timePattern.MatchString(value):
+	case numberPattern.MatchString(value):
+		return fmt.Sprintf("%q has no unit, and PostgreSQL would count in %s: write a time such as %s%s", value, timeNames[name], value, timeNames[name])
+	default:
+		return fmt.Sprintf("%q is not a time in us, ms, s, min, h or d, such as 5min", value)
+	}
 	if sizeNames[name] == "" || plainPattern.MatchString(value) {
 		return ""
 	}

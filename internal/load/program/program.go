@@ -147,7 +147,7 @@ func hint(missing []load.Need) string {
 			}
 		}
 	}
-	return "install " + strings.Join(lines, ", or ")
+	return strings.Join(lines, ", or ")
 }
 
 // family is the distribution of this machine as load.Package names it, "" if unknown.

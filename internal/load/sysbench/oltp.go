@@ -5,12 +5,10 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/program"
-	"github.com/braggdev/bragg/internal/unit"
 )
 
 // oltpData is what a test of a database uses.
@@ -80,7 +78,7 @@ func readDatabase(o *load.Options, c *config, w *load.Workload) {
 		}
 	}
 	if d.kind.name == "" {
-		o.Fault("server", "server: %q is not %s", o.Values["server"], strings.Join(names, ", "))
+		o.Choice("server", names)
 		return // its options are not known
 	}
 	d.place = d.kind.read(o, w, c.optionNames(), c.threads)
@@ -98,7 +96,7 @@ func readDatabase(o *load.Options, c *config, w *load.Workload) {
 func word(o *load.Options, name string, words []string) string {
 	text := cmp.Or(o.Values[name], words[0])
 	if !slices.Contains(words, text) {
-		o.Fault(name, "%s: %q is not %s", name, text, strings.Join(words, ", "))
+		o.Choice(name, words)
 	}
 	return text
 }
@@ -107,7 +105,7 @@ func word(o *load.Options, name string, words []string) string {
 func (d *oltpData) readRows(o *load.Options, w *load.Workload) {
 	d.rows = o.Integer("table_size", 0, rowsMax)
 	if text, given := o.Values["data"]; given {
-		size, err := unit.ParseBytes(text)
+		size, err := load.DataSize(text)
 		rows := max(1, (size-d.kind.baseBytes)/d.kind.rowBytes/int64(d.tables))
 		switch {
 		case err != nil || rows > rowsMax:

@@ -337,15 +337,15 @@ func TestDatabaseDiesWithUs(t *testing.T) {
 
 func TestBadDatabaseOptions(t *testing.T) {
 	for want, more := range map[string][]string{
-		`server: "oracle" is not`:       {"server", "oracle"},
-		"tables":                        {"tables", "0"},
-		"data and table_size exclude":   {"data", "1GiB"},
-		`no option "tablesize" (did`:    {"tablesize", "3"},
-		`no option "point_select"`:      {"point_select", "3"},
-		"rate":                          {"rate", "-5"},
-		`"zipfian" is not special`:      {"rand_type", "zipfian"},
-		`"maybe" is not on, off`:        {"prepared", "maybe"},
-		"an endpoint has its own disks": {"endpoint", "rds", "disk", "/dev/sdb"},
+		`server: "oracle" is not`:         {"server", "oracle"},
+		"tables":                          {"tables", "0"},
+		"data and table_size exclude":     {"data", "1GiB"},
+		`no option "tablesize" (did`:      {"tablesize", "3"},
+		`no option "point_select"`:        {"point_select", "3"},
+		"rate":                            {"rate", "-5"},
+		`"zipfian" is not one of special`: {"rand_type", "zipfian"},
+		`"maybe" is not one of on, off`:   {"prepared", "maybe"},
+		"an endpoint has its own disks":   {"endpoint", "rds", "disk", "/dev/sdb"},
 	} {
 		if _, err := (sysbench.Generator{}).Plan(workload(t, tables("postgresql", more...))); err == nil || !strings.Contains(all(err), want) {
 			t.Errorf("%v: %v, want %q", more, err, want)

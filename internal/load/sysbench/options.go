@@ -112,7 +112,7 @@ func parse(w *load.Workload) (*config, error) {
 		}
 	}
 	if c.test == nil {
-		o.Fault("test", "test: %q is not %s", w.Options["test"], strings.Join(names, ", "))
+		o.Choice("test", names)
 		return nil, o.Err(w.Name, hint)
 	}
 	for _, p := range c.test.options {
@@ -175,7 +175,7 @@ func (c *config) readOption(o *load.Options, p option) {
 	case p.words == nil:
 		c.add(p.flag, strconv.Itoa(o.Integer(p.name, 1, p.most)))
 	case !slices.Contains(p.words, text):
-		o.Fault(p.name, "%s: %q is not %s", p.name, text, strings.Join(p.words, ", "))
+		o.Choice(p.name, p.words)
 	default:
 		c.add(p.flag, text)
 	}
@@ -209,7 +209,7 @@ func readFiles(o *load.Options, c *config, w *load.Workload) {
 	c.block, f.count = blockSize(o, fileBlock, fileBlockMax), o.Integer("files", filesDefault, filesMax)
 	f.mode = o.Values["mode"]
 	if _, known := fileModes[f.mode]; !known {
-		o.Fault("mode", "mode: %q is not %s", f.mode, strings.Join(slices.Sorted(maps.Keys(fileModes)), ", "))
+		o.Choice("mode", slices.Sorted(maps.Keys(fileModes)))
 	}
 	f.disk, f.fileSystem = program.ReadDisk(o, w), program.ReadFileSystem(o)
 	f.readSize(o, c.block, w.Scale)
@@ -247,7 +247,11 @@ func readFiles(o *load.Options, c *config, w *load.Workload) {
 
 // readSize makes all files of one size, a multiple of the block.
 func (f *files) readSize(o *load.Options, block int64, scale load.Scale) {
-	size, err := unit.ParseBytes(o.Values["data"])
+	size, err := load.DataSize(o.Values["data"])
+	if o.Values["data"] == "" {
+		o.Fault("", "the size of the files is missing: data, such as 10GiB")
+		return
+	}
 	if err != nil || size < 1 {
 		o.Fault("data", "data: %q is not a size such as 10GiB", o.Values["data"])
 		return

@@ -44,7 +44,7 @@ var optionNames = slices.Concat([]string{optionEngine, optionHost, optionDisk, l
 // parse reads the parameter file and the options of a workload.
 func parse(w *load.Workload) (*config, error) {
 	bad := func(message, hint string) (*config, error) {
-		return &config{}, &diag.Error{Code: "bad-generator-option", Exit: diag.ExitData, Message: fmt.Sprintf("options of workload %q: %s", w.Name, message), Hint: hint}
+		return &config{}, &diag.Error{Code: "bad-generator-option", Exit: diag.ExitData, Message: fmt.Sprintf("options of workload %q", w.Name), Err: load.OptionFaults{{Text: message}}, Hint: hint}
 	}
 	variables := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(w.Options)) {
