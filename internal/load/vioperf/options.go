@@ -74,6 +74,8 @@ func parse(w *load.Workload) (*config, error) {
 	}
 	if f := w.Scale.Factor; f > 0 && f < 1 {
 		c.data = int64(float64(c.data) * f)
+	} else if d, _ := w.Device(c.disk); d.SizeBytes > 0 && c.least() > d.SizeBytes {
+		o.Fault("threads", "threads: the files of %d need %s at least, and disk %s has %s", max(1, c.threads), unit.FormatBytes(c.least()), c.disk, unit.FormatBytes(d.SizeBytes))
 	}
 	c.data = max(c.data, c.least())
 	for _, name := range slices.Sorted(maps.Keys(o.Values)) {

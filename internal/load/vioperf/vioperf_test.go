@@ -162,6 +162,11 @@ func TestOptions(t *testing.T) {
 		}
 	}
 	w := workload(t)
+	w.Options = map[string]string{"threads": "1024"}
+	if _, err := (Generator{}).Plan(w); err == nil || !strings.Contains(err.Error(), "need 32 GiB at least, and disk /dev/sdb has 1 GiB") {
+		t.Errorf("more threads than the disk has space for: %v", err)
+	}
+	w = workload(t)
 	w.Devices[0].Path = "/dev/null"
 	var user *diag.Error
 	if _, err := (Generator{}).Prepare(t.Context(), w); !errors.As(err, &user) || user.Code != "disk-without-files" {
