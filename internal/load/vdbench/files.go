@@ -180,8 +180,8 @@ func (f *filesBuilder) rated(rd *parmfile.Definition, loops map[string]string) {
 			f.no(p.Key, "fwdrate=curve: curves belong to raw workloads; give rates")
 		default:
 			rate := parmfile.ParseRate(text)
-			if next.rate = rate * f.rates; next.rate <= 0 {
-				f.no(p.Key, "fwdrate=%s", text)
+			if next.rate = rate * f.rates; next.rate <= 0 || next.rate > rateMax {
+				f.no(p.Key, "fwdrate=%s: want a rate above 0 and at most %d per second", text, rateMax)
 			}
 			next.keep = false
 			text = strconv.FormatFloat(next.rate, 'f', -1, 64)

@@ -265,6 +265,7 @@ func TestFilesRefused(t *testing.T) {
 		"fwd=fwd1,fsd=fsd1,fileselect=(skewed,3)\nrd=rd1,fwd=fwd1,fwdrate=max\n":                                     "2 not-translated",
 		"fwd=fwd1,fsd=fsd1,stopafter=5\nrd=rd1,fwd=fwd1,fwdrate=max\n":                                               "2 not-translated",
 		"fwd=fwd1,fsd=fsd1,openflags=directio,xfersize=1000\nrd=rd1,fwd=fwd1,fwdrate=max\n":                          "2 not-translated",
+		"fwd=fwd1,fsd=fsd1\nrd=rd1,fwd=fwd1,fwdrate=1e30\n":                                                          "3 not-translated",
 		"fwd=fwd1,fsd=fsd1\nrd=rd1,fwd=fwd1,fwdrate=curve\n":                                                         "3 not-translated",
 		"fwd=fwd1,fsd=fsd1\nrd=rd1,fwd=fwd1,fwdrate=max,format=(yes,limited)\n":                                      "3 not-translated",
 		"fwd=fwd1,fsd=fsd1\nrd=rd1,fwd=fwd1,fwdrate=max,forfiles=(1,2)\n":                                            "3 not-translated",

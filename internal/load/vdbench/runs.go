@@ -53,6 +53,8 @@ type stream struct {
 const (
 	runsMax    = 1000
 	streamsMax = 100_000
+	// rateMax is the highest rate of a run on file systems, that of the native engine for a job: what is due must be countable.
+	rateMax = math.MaxInt32
 )
 
 // builder makes runs of a file.

@@ -102,6 +102,7 @@ func TestIssues(t *testing.T) {
 		small + "rd=rd1,wd=wd1,iorate=max\nsd=sd2,lun=x":                    "4:1 error order",
 		small + "wd=wd1,sd=sd1\nrd=rd1,wd=wd1,iorate=max":                   "3:4 error defined-twice",
 		small + "rd=rd1,wd=wd1,iorate=max,elapsed=5,interval=5":             "3:34 error too-short",
+		small + "rd=rd1,wd=wd1,iorate=max,elapsed=0":                        "3:34 error too-short",
 		small + "rd=rd1,wd=wd1,iorate=curve,elapsed=30":                     "3:36 warning short-curve",
 		small + "rd=rd1,wd=wd1,iorate=max,curve=(10-100,10)":                "3:4 warning curve-without-effect",
 		small + "rd=rd1,wd=wd1,iorate=(10-100)":                             "3:23 error bad-value",

@@ -133,7 +133,9 @@ func (f *File) times(rd *Definition) {
 	if interval == 0 {
 		interval = min(elapsed/2, intervalMaximum)
 	}
-	if elapsed < 2*interval {
+	if elapsed == 0 {
+		f.fault(rd.Word("elapsed"), "too-short", "elapsed of 0 s is not a run", "two intervals are the least")
+	} else if elapsed < 2*interval {
 		f.fault(rd.Word("elapsed"), "too-short", fmt.Sprintf("elapsed of %g s is shorter than two intervals of %g s", elapsed, interval), "the first interval is not in the totals")
 	}
 	if warmup > 0 && interval > 0 && math.Mod(warmup, interval) > 1e-9 {
