@@ -2,6 +2,7 @@ package session
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -37,10 +38,31 @@ func (x *execution) keepOutputs(w load.Workload, list []load.Output) {
 	if w.Remove {
 		start = w.VM + "-remove"
 	}
+	names := make([]string, len(x.Plan.Workloads))
+	for i := range names {
+		names[i] = x.Plan.Workloads[i].Name
+	}
+	folder := cmp.Or(outputFolders(names)[w.Name], fileName(w.Name))
 	for _, o := range list {
-		name := fmt.Sprintf("%s/%s/%s-%s", programsFolder, fileName(w.Name), fileName(start), o.Name)
+		name := fmt.Sprintf("%s/%s/%s-%s", programsFolder, folder, fileName(start), o.Name)
 		_ = x.record.writer.Attach(name, strings.NewReader(o.Text)) // the writer reports a bundle that cannot be written
 	}
+}
+
+// outputFolders are the folders of workloads, by their names. Those that fileName makes equal, such as "a/b" and "a:b", get numbers.
+func outputFolders(workloads []string) map[string]string {
+	folders, taken := make(map[string]string, len(workloads)), make(map[string]bool, len(workloads))
+	for _, name := range workloads {
+		if _, again := folders[name]; again {
+			continue
+		}
+		folder := fileName(name)
+		for n := 2; taken[folder]; n++ {
+			folder = fmt.Sprintf("%s-%d", fileName(name), n)
+		}
+		folders[name], taken[folder] = folder, true
+	}
+	return folders
 }
 
 // fileName is a name with everything replaced that a path should not have.
