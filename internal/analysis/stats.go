@@ -40,7 +40,9 @@ func PointStats(points result.Points, from, to int64) result.Stats {
 	s.Mean, s.Median = result.Number(mean), result.Number(medianOf(values))
 	s.P95, s.P99, s.P999 = percentile(values, 0.95), percentile(values, 0.99), percentile(values, 0.999)
 	s.Min, s.Max = result.Number(values[0]), result.Number(values[len(values)-1])
-	s.CV = result.Number(deviation / mean)
+	if mean > 0 { // a relative scatter says nothing of values around zero
+		s.CV = result.Number(deviation / mean)
+	}
 	return s
 }
 

@@ -26,6 +26,10 @@ func TestPointStatsByHand(t *testing.T) {
 	if s := analysis.PointStats(points, 20e9, 30e9); s.Count != 0 || !math.IsNaN(float64(s.Mean)) || !math.IsNaN(float64(s.P999)) {
 		t.Errorf("of nothing: %+v", s)
 	}
+	around := result.Points{{Seconds: 1, Value: -3}, {Seconds: 2, Value: 1}} // such as differences of means
+	if s := analysis.PointStats(around, 0, 6e9); s.Mean != -1 || !math.IsNaN(float64(s.CV)) {
+		t.Errorf("around zero: %+v", s)
+	}
 }
 
 // TestPercentilesNeedEnoughValues: of 1, 2, 3 … n, the nearest rank of p95 is ⌈0.95·n⌉.
