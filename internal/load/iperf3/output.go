@@ -75,6 +75,7 @@ type output struct {
 	bytes      []uint64
 	roundTrips []time.Duration
 	open       report
+	span, last string           // time of the open report as iperf3 prints it, and what the previous report was of
 	json       *strings.Builder // nil: not within a document
 	into       **results
 	faults     []string
@@ -85,7 +86,7 @@ var (
 	startedPattern  = regexp.MustCompile(`^Starting Test: protocol: \w+, (\d{1,9}) streams, (\d{1,9}) byte blocks`)
 	measuredPattern = regexp.MustCompile(`^interval_len (\d{1,9}\.\d+) bytes_transferred (\d{1,19})$`)
 	socketPattern   = regexp.MustCompile(`^tcpi_snd_cwnd \d+ tcpi_snd_mss \d+ tcpi_rtt (\d{1,9})$`)
-	streamPattern   = regexp.MustCompile(`^\[ *\d+\](?:\[([TR])X-C\])? +[\d.]+-[\d.]+ +sec +[\d.]+ \w+ +[\d.]+ Kbits/sec(.*)$`)
+	streamPattern   = regexp.MustCompile(`^\[ *\d+\](?:\[([TR])X-C\])? +([\d.]+-[\d.]+) +sec +[\d.]+ \w+ +[\d.]+ Kbits/sec(.*)$`)
 	lossPattern     = regexp.MustCompile(`^ +(\d{1,9}\.\d+) ms +(\d{1,18})/`)
 )
 
@@ -142,7 +143,10 @@ func (o *output) measured(text string) (report, bool) {
 		n, _ := strconv.ParseUint(m[2], 10, 64)
 		o.lengths, o.bytes = append(o.lengths, m[1]), append(o.bytes, n)
 	} else if m := streamPattern.FindStringSubmatch(text); m != nil && len(o.bytes) > len(o.open.streams) {
-		return o.stream(m[1], m[2])
+		if len(o.open.streams) == 0 {
+			o.span = m[2]
+		}
+		return o.stream(m[1], m[3])
 	}
 	return report{}, false
 }
@@ -168,6 +172,9 @@ func (o *output) stream(role, rest string) (report, bool) {
 	}
 	r := o.open
 	r.length, _ = time.ParseDuration(o.lengths[0] + "s")
-	o.open, o.lengths, o.bytes = report{}, nil, nil
-	return r, true
+	// iperf3 that ends with an error prints its last interval again, from the same figures.
+	of := fmt.Sprint(o.span, o.lengths, o.bytes, r.omitted)
+	repeated := of == o.last
+	o.open, o.lengths, o.bytes, o.last = report{}, nil, nil, of
+	return r, !repeated
 }

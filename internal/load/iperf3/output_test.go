@@ -33,6 +33,21 @@ func textOf(t testing.TB, name string) string {
 	return string(text)
 }
 
+// iperf3 that loses its server prints the last interval again; the figures are of 3.12, whose server had timed out.
+func TestRepeatedReport(t *testing.T) {
+	const report = "interval_len 0.999925 bytes_transferred 12441770\n" +
+		"[  5]   6.00-7.00   sec  11.9 MBytes  99542 Kbits/sec                  \n"
+	reports, moved := readAll(&output{reverse: true}, report+"interval forces keep\n"+report+"iperf3: error - control socket has closed unexpectedly\n", 100)
+	if len(reports) != 1 || moved[received] != 12441770 {
+		t.Errorf("%d reports of %d bytes", len(reports), moved[received])
+	}
+	// A stream that is limited moves as much in the next second, in the same time.
+	reports, _ = readAll(&output{reverse: true}, report+strings.Replace(report, "6.00-7.00", "7.00-8.00", 1), 100)
+	if len(reports) != 2 {
+		t.Errorf("%d reports of two seconds", len(reports))
+	}
+}
+
 // readAll reads an output in pieces of a size, and returns its reports without the omitted ones, and what was moved in them.
 func readAll(o *output, text string, piece int) (reports []report, moved [2]uint64) {
 	sink := &lines{take: func(line string) {
