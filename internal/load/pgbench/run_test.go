@@ -58,8 +58,9 @@ func TestOutcomes(t *testing.T) {
 	if sum.NotIssued == 0 || sum.Due != total.Operations+sum.NotIssued || total.Response == nil || total.Response.Min() < total.Service.Min() {
 		t.Errorf("%d of %d due were skipped, %d ran", sum.NotIssued, sum.Due, total.Operations)
 	}
-	if total.Service.Min() < uint64(20*time.Millisecond) {
-		t.Errorf("service time of %v for a sleep of 20 ms", time.Duration(total.Service.Min()))
+	// Not the shortest: a pgbench that gets no CPU while it sends a query takes the time before that for its end, and logs the lag as the latency.
+	if median := time.Duration(total.Service.Quantile(0.5)); median < 20*time.Millisecond*98/100 {
+		t.Errorf("median service time of %v for a sleep of 20 ms", median)
 	}
 
 	failing := w
