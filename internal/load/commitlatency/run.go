@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
@@ -149,7 +148,7 @@ func (in *instance) measure(ctx context.Context, axis program.Axis, out *program
 		defer close(operations)
 		done <- in.prober.run(working, operations, axis, func() bool { return ctx.Err() == nil && axis.Now() < end })
 	}()
-	w := &waiting{operations: in.config.operations, server: in.series.Begin()}
+	w := newWaiting(in.config.operations, in.series.Begin())
 	tick := time.NewTicker(min(lookEvery, out.Period()/2))
 	defer tick.Stop()
 	for operations != nil {
@@ -176,53 +175,7 @@ func (in *instance) measure(ctx context.Context, axis program.Axis, out *program
 	if in.workload.Runtime > 0 && err == nil && ctx.Err() == nil {
 		stop = max(began, out.First()) + int64(in.workload.Runtime)
 	}
-	w.complete(out)
+	w.end(out)
 	out.Finish(stop)
 	return err
-}
-
-// waiting derives the waits for network, database and disk from the operations of the current interval.
-type waiting struct {
-	operations []string
-	server     interval.GaugeValues
-	slot       int64 // number of the interval on the axis
-	sum, count map[string]float64
-	values     interval.GaugeValues
-}
-
-// add counts an operation. The first one of an interval completes the one before.
-func (w *waiting) add(out *program.Recorder, o program.Operation) {
-	if slot := o.End / int64(out.Period()); slot != w.slot || w.sum == nil {
-		w.complete(out)
-		w.slot, w.sum, w.count = slot, map[string]float64{}, map[string]float64{}
-	}
-	op := w.operations[o.Kind]
-	w.sum[op] += float64(o.Latency) / 1e6
-	w.count[op]++
-}
-
-// complete notes the waits of all operations of the current interval.
-func (w *waiting) complete(out *program.Recorder) {
-	if w.sum != nil {
-		w.note(out, (w.slot+1)*int64(out.Period())-1)
-	}
-}
-
-// note gives the interval of a time what is known of it: of a kind that had no operation in it, its last wait. Where nothing completed, all
-// is unknown.
-func (w *waiting) note(out *program.Recorder, at int64) {
-	mean := func(op string) float64 { return w.sum[op] / w.count[op] } // NaN without one
-	if w.values == nil {
-		w.values = interval.UnknownGauges(len(waits))
-	}
-	for i, ms := range []float64{mean(opRoundTrip), mean(opAsync) - mean(opRoundTrip), mean(opCommit) - mean(opAsync)} {
-		if !math.IsNaN(ms) && w.slot == at/int64(out.Period()) {
-			w.values[i] = ms
-		}
-	}
-	known := w.values
-	if w.slot != at/int64(out.Period()) {
-		known = interval.UnknownGauges(len(waits))
-	}
-	out.Gauge(slices.Concat(known, w.server), at)
 }
