@@ -44,11 +44,18 @@ class CallbackModule(CallbackBase):
         super().__init__()
         os.set_inheritable(DESCRIPTOR, False)
         self._began = {}
+        self._play = None
 
     def _write(self, **event):
         line = json.dumps(event, default=str).encode() + b"\n"
         while line:
             line = line[os.write(DESCRIPTOR, line):]
+
+    def v2_playbook_on_play_start(self, play):
+        self._play = play
+
+    def v2_playbook_on_no_hosts_matched(self):
+        self._write(event="unmatched", task=self._play.get_name() if self._play else "")
 
     def v2_playbook_on_task_start(self, task, is_conditional):
         self._write(event="task", task=task.get_name())
@@ -65,6 +72,7 @@ class CallbackModule(CallbackBase):
         values = result._result
         self._write(
             event=event, host=host, task=task.get_name(), ignored=bool(ignored), changed=bool(values.get("changed")),
+            facts=task.action == "gather_facts" and task.name == "Gathering Facts",
             seconds=None if began is None else time.monotonic() - began,
             message="" if event in ("ok", "skipped") else explain(values)[:TEXT_MAX])
 

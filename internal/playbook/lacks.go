@@ -54,6 +54,43 @@ func (p *Playbook) Lacks(v *verb.View) (lacks []string) {
 	return lacks
 }
 
+// Fault is why ansible would refuse a playbook of that text for its plays, as far as that is certain: an unreadable playbook has none.
+func Fault(text string) string {
+	var document yaml.Node
+	if yaml.Unmarshal([]byte(text), &document) != nil {
+		return ""
+	}
+	plays := &document
+	if len(document.Content) > 0 {
+		plays = document.Content[0]
+	}
+	switch {
+	case plays.Kind == 0, plays.Tag == "!!null", plays.Kind == yaml.SequenceNode && len(plays.Content) == 0:
+		return "has no play"
+	case plays.Kind == yaml.MappingNode:
+		return "is not a list of plays"
+	}
+	for i, play := range plays.Content {
+		if play.Kind == yaml.MappingNode && !selects(play) {
+			return fmt.Sprintf("has no hosts in play %d", i+1)
+		}
+	}
+	return ""
+}
+
+// selects is whether a play says where it runs, or stands for another playbook that does.
+func selects(play *yaml.Node) bool {
+	for i := 0; i+1 < len(play.Content); i += 2 {
+		switch value := play.Content[i+1]; strings.TrimPrefix(play.Content[i].Value, "ansible.builtin.") {
+		case "import_playbook", "include", "<<":
+			return true
+		case "hosts":
+			return value.Kind == yaml.AliasNode || len(value.Content) > 0 || value.Kind == yaml.ScalarNode && value.Tag != "!!null" && value.Value != ""
+		}
+	}
+	return false
+}
+
 // senders are the modules that read a file of this machine, with the folders beside the playbook where ansible looks too.
 var senders = map[string]string{"copy": "files", "unarchive": "files", "script": "files", "template": "templates"}
 

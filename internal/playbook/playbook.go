@@ -128,7 +128,7 @@ func (p *Playbook) run(ctx context.Context, env *verb.Env, c program.Command, m 
 		return context.Cause(ctx)
 	}
 	if err == nil {
-		return nil
+		return t.idle()
 	}
 	if failed := t.failed(); failed != nil {
 		return failed

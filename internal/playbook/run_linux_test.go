@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -55,6 +56,7 @@ type lab struct {
 
 	mu     sync.Mutex
 	events []interval.Event
+	doubts []string
 }
 
 func newLab(t *testing.T, count int, files map[string]string) *lab {
@@ -100,7 +102,7 @@ func (l *lab) env() *verb.Env {
 
 func (l *lab) Annotate(string)        {}
 func (l *lab) Log(string)             {}
-func (l *lab) Disturb(string, string) {}
+func (l *lab) Disturb(_, text string) { l.doubts = append(l.doubts, text) }
 
 func (l *lab) Event(e interval.Event) {
 	l.mu.Lock()
@@ -268,6 +270,27 @@ func TestFailures(t *testing.T) {
 	l.options = append(l.options[:0:0], "UserKnownHostsFile=/dev/null", "StrictHostKeyChecking=yes")
 	if err := l.book("shell.yml").Run(t.Context(), l.env()); err == nil || !strings.Contains(err.Error(), `on Workers-0001 unreachable: `) {
 		t.Errorf("an unknown host: %v", err)
+	}
+	l.clean(t)
+}
+
+// A playbook that ansible calls a success although no play had a machine has failed.
+func TestNoMachine(t *testing.T) {
+	l := newLab(t, 1, map[string]string{
+		"none.yml": "- hosts: clients\n  gather_facts: no\n  tasks: [{name: Load, shell: exit 0}]\n",
+		"end.yml":  "- hosts: all\n  gather_facts: no\n  tasks: [{meta: end_play}]\n",
+		"half.yml": "- hosts: all\n  gather_facts: no\n  tasks: [{name: Load, shell: exit 0}]\n- hosts: clients\n  tasks: []\n",
+	})
+	for name, want := range map[string]string{"none.yml": `no task ran: no machine of the inventory matches the play "clients"`, "end.yml": "", "half.yml": ""} {
+		err := l.book(name).Run(t.Context(), l.env())
+		if got := fmt.Sprint(err); got != want && (err != nil || want != "") {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	want := []string{`playbook "end.yml": no task ran`, `playbook "half.yml": no machine of the inventory matches the play "clients"`}
+	slices.Sort(l.doubts)
+	if !slices.Equal(l.doubts, want) {
+		t.Errorf("doubts %q", l.doubts)
 	}
 	l.clean(t)
 }

@@ -2,9 +2,11 @@ package playbook
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -19,17 +21,20 @@ const (
 	failuresMax      = 1000
 	machinesShownMax = 50 // of more than these, only failures are events of their own
 	messageBytesMax  = 400
+	unmatchedMax     = 10
 )
 
 // entry is one line of callback.py.
 type entry struct {
-	Event   string   `json:"event"` // task, ok, skipped, failed, unreachable, stats
+	Event   string   `json:"event"` // task, ok, skipped, failed, unreachable, unmatched, stats
 	Task    string   `json:"task"`
 	Host    string   `json:"host"`
 	Changed bool     `json:"changed"`
 	Ignored bool     `json:"ignored"`
 	Seconds *float64 `json:"seconds"`
 	Message string   `json:"message"`
+	// Facts marks the task that ansible itself puts in front of a play.
+	Facts bool `json:"facts"`
 	// Failures is, in stats, how many failures of the host no rescue handled.
 	Failures int `json:"failures"`
 }
@@ -41,6 +46,29 @@ type tasks struct {
 	mask     func(string) string
 	playbook string
 	failures []failure
+
+	did       deeds
+	unmatched []string // plays without a machine
+}
+
+// deeds are what at least one machine did.
+type deeds struct {
+	work        bool // a task of the playbook
+	facts       bool // only what ansible puts in front of a play
+	skipped     bool // a task whose condition was false
+	unreachable bool
+	began       bool // a task, which may be one that only ends the play
+}
+
+func (d *deeds) add(e entry) {
+	switch e.Event {
+	case "ok", "failed":
+		d.work, d.facts = d.work || !e.Facts, d.facts || e.Facts
+	case "skipped":
+		d.skipped = true
+	case "unreachable":
+		d.unreachable = true
+	}
 }
 
 // failure is a failed task of a machine.
@@ -72,11 +100,19 @@ func (t *tasks) note(e entry, known map[string]*machine) {
 		return
 	}
 	e.Task, e.Message = short(t.mask(e.Task)), short(t.mask(e.Message))
-	if e.Event == "task" {
-		t.notes.Event(interval.Event{Kind: interval.EventTaskStarted, Message: fmt.Sprintf("%s: %s", t.playbook, e.Task)})
+	switch e.Event {
+	case "unmatched":
+		if len(t.unmatched) < unmatchedMax {
+			t.unmatched = append(t.unmatched, e.Task)
+		}
+		return
+	case "task":
+		t.did.began = true
+		t.notes.Event(interval.Event{Kind: interval.EventTaskStarted, Message: short(t.playbook + ": " + e.Task)})
 		return
 	}
-	ev := interval.Event{Kind: interval.EventTaskEnded, Subject: e.Host, Message: e.Task}
+	t.did.add(e)
+	ev := interval.Event{Kind: interval.EventTaskEnded, Subject: short(t.mask(e.Host)), Message: e.Task}
 	if m := known[e.Host]; m != nil {
 		ev.Subject, ev.Group = m.subject(), m.group()
 	}
@@ -133,6 +169,45 @@ func (t *tasks) failed() error {
 	default:
 		return fmt.Errorf("%w (and %d more)", t.failures[0].err, more)
 	}
+}
+
+// idle reports what a playbook that ansible takes for a success did not do. A play whose pattern matches no machine is only a warning of
+// ansible, and a misspelled group would otherwise pass for work that was done.
+func (t *tasks) idle() error {
+	plays := ""
+	if len(t.unmatched) > 0 {
+		plays = "no machine of the inventory matches the play " + textio.JoinAnd(quoted(t.unmatched))
+	}
+	switch {
+	case t.did == (deeds{}) && plays != "":
+		return fmt.Errorf("no task ran: %s", plays)
+	case t.did == (deeds{}):
+		return errors.New("no task ran")
+	case t.did.work:
+	case t.did.skipped:
+		t.doubt("every task was skipped")
+	case t.did.facts:
+		t.doubt("no task ran after the facts were gathered")
+	case t.did.unreachable:
+		t.doubt("no machine was reachable, which the playbook ignores")
+	default:
+		t.doubt("no task ran")
+	}
+	if plays != "" {
+		t.doubt(plays)
+	}
+	return nil
+}
+
+func (t *tasks) doubt(text string) {
+	t.notes.Disturb(t.playbook, fmt.Sprintf("playbook %q: %s", t.playbook, text))
+}
+
+func quoted(names []string) (list []string) {
+	for _, name := range names {
+		list = append(list, strconv.Quote(name))
+	}
+	return list
 }
 
 // short is a text on one line, cut in its middle, so that its beginning and its end, which has the error, stay.

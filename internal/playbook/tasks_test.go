@@ -25,11 +25,14 @@ const recorded = `{"event": "task", "task": "Install"}
 {"event": "skipped", "host": "192.0.2.1", "task": "Check", "ignored": false, "changed": false, "seconds": 0.1, "message": ""}
 `
 
-type notes struct{ events []interval.Event }
+type notes struct {
+	events []interval.Event
+	doubts []string
+}
 
 func (*notes) Annotate(string)          {}
 func (*notes) Log(string)               {}
-func (*notes) Disturb(string, string)   {}
+func (n *notes) Disturb(_, text string) { n.doubts = append(n.doubts, text) }
 func (n *notes) Event(e interval.Event) { n.events = append(n.events, e) }
 
 func read(text string) (*tasks, *notes) {
@@ -64,6 +67,74 @@ func TestTasks(t *testing.T) {
 	for i := range recorded {
 		if cut, n := read(recorded[:i]); len(cut.failures) > 1 || len(n.events) > len(want) {
 			t.Errorf("cut at %d: %d failures, %d events", i, len(cut.failures), len(n.events))
+		}
+	}
+}
+
+// Ansible takes a playbook that did nothing for a success.
+func TestIdle(t *testing.T) {
+	const (
+		other   = `{"event": "unmatched", "task": "clients"}`
+		task    = `{"event": "task", "task": "T"}`
+		skipped = `{"event": "skipped", "host": "192.0.2.1", "task": "T"}`
+		facts   = `{"event": "ok", "host": "192.0.2.1", "task": "Gathering Facts", "facts": true}`
+		lost    = `{"event": "unreachable", "host": "192.0.2.1", "task": "T", "ignored": true}`
+		ok      = `{"event": "ok", "host": "192.0.2.1", "task": "T"}`
+		failed  = `{"event": "failed", "host": "192.0.2.1", "task": "T", "ignored": true}`
+	)
+	const prefix = `playbook "site.yml": `
+	nowhere := `no machine of the inventory matches the play "clients"`
+	for _, c := range []struct {
+		lines  []string
+		err    string
+		doubts []string
+	}{
+		{nil, "no task ran", nil},
+		{[]string{other}, "no task ran: " + nowhere, nil},
+		{[]string{task}, "", []string{"no task ran"}}, // meta: end_play
+		{[]string{task, skipped}, "", []string{"every task was skipped"}},
+		{[]string{task, facts}, "", []string{"no task ran after the facts were gathered"}},
+		{[]string{task, facts, task, skipped, other}, "", []string{"every task was skipped", nowhere}},
+		{[]string{task, lost}, "", []string{"no machine was reachable, which the playbook ignores"}},
+		{[]string{task, ok, other}, "", []string{nowhere}},
+		{[]string{task, skipped, task, ok}, "", nil},
+		{[]string{task, failed}, "", nil},
+	} {
+		got, n := read(strings.Join(c.lines, "\n") + "\n")
+		text := ""
+		if err := got.idle(); err != nil {
+			text = err.Error()
+		}
+		for i, d := range n.doubts {
+			n.doubts[i] = strings.TrimPrefix(d, prefix)
+		}
+		if text != c.err || !slices.Equal(n.doubts, c.doubts) {
+			t.Errorf("%q: %q, %q; want %q, %q", c.lines, text, n.doubts, c.err, c.doubts)
+		}
+	}
+}
+
+func TestFault(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                       "has no play",
+		"---\n":                                  "has no play",
+		"# later\n":                              "has no play",
+		"[]\n":                                   "has no play",
+		"hosts: all\n":                           "is not a list of plays",
+		"- tasks: []\n":                          "has no hosts in play 1",
+		"- hosts: all\n- hosts: []\n":            "has no hosts in play 2",
+		"- {hosts: , tasks: []}\n":               "has no hosts in play 1",
+		"- {hosts: \"\", tasks: []}\n":           "has no hosts in play 1",
+		"- hosts: all\n":                         "",
+		"- hosts: [all]\n- hosts: \"{{ a }}\"\n": "",
+		"- import_playbook: other.yml\n":         "",
+		"- ansible.builtin.import_playbook: other.yml\n": "",
+		"- &a {hosts: all}\n- {<<: *a, tasks: []}\n":     "",
+		"[global]\nioengine=libaio\n":                    "",
+		"$ANSIBLE_VAULT;1.1;AES256\n6138\n":              "",
+	} {
+		if got := Fault(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
 }

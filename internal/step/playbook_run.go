@@ -48,6 +48,12 @@ type playbookStep struct {
 }
 
 func (s *playbookStep) Check(v *verb.View, problems *verb.Problems) {
+	if s.Inventory != nil && len(s.Inventory) == 0 {
+		problems.Hint("inventory", "empty-inventory", "name VM groups of the scenario, or nodes", "the inventory is empty: the playbook would run on no machine")
+	}
+	if text, known := v.Scenario.Files[s.Filename]; known && playbook.Fault(text) != "" {
+		problems.Hint("filename", "bad-playbook", "a playbook is a list of plays, each with hosts", fmt.Sprintf("playbook %q %s", s.Filename, playbook.Fault(text)))
+	}
 	for _, name := range s.Inventory {
 		if name == playbook.NodesInventory {
 			continue

@@ -35,6 +35,7 @@ done
 cp "$inventory" "$KEPT/inventory.json"; cp "$vars" "$KEPT/vars.json"
 find . -mindepth 1 | sed 's,^./,,' | LC_ALL=C sort > "$KEPT/files"
 pwd > "$KEPT/pwd"; echo "$1" > "$KEPT/playbook"
+echo '{"event": "ok", "host": "192.0.2.1", "task": "Load"}' >&3
 ls -l "$inventory" | cut -c1-10 > "$KEPT/mode"; echo "$inventory" > "$KEPT/place"
 `
 
@@ -169,6 +170,29 @@ func TestPlaybookOnControllersThatAreNotThere(t *testing.T) {
 		_, err := planner.Compile(parse(t, text), inventory, append(target.Capabilities(l.Fake), target.CapPlaybook), catalog, planner.Options{AllowShell: true})
 		if found := err != nil && strings.Contains(describe(t, err), "no storage controller VMs"); found == simulated {
 			t.Errorf("simulated %v: %v", simulated, err)
+		}
+	}
+}
+
+// TestPlaybooksThatRunNowhere: the plan refuses what ansible would skip or refuse, at its place.
+func TestPlaybooksThatRunNowhere(t *testing.T) {
+	for _, c := range []struct{ inventory, playbook, want string }{
+		{"[]", "- hosts: all\n", "the inventory is empty: the playbook would run on no machine [empty-inventory]"},
+		{"[A]", "", `playbook "site.yml" has no play [bad-playbook]`},
+		{"[A]", "- hosts: all\n- tasks: []\n", `playbook "site.yml" has no hosts in play 2 [bad-playbook]`},
+	} {
+		dir := t.TempDir()
+		text := begin + "run:\n  - playbook.Run: {filename: site.yml, inventory: " + c.inventory + ", remote_user: u}\n"
+		writeFile(t, filepath.Join(dir, "test.yml"), text, 0o644)
+		writeFile(t, filepath.Join(dir, "load.fio"), step.ExampleJob, 0o644)
+		writeFile(t, filepath.Join(dir, "site.yml"), c.playbook, 0o644)
+		sc, err := scenario.Load(t.Context(), scenario.Source{Path: dir, Trusted: true}, scenario.Options{})
+		if err != nil {
+			t.Fatal(describe(t, err))
+		}
+		_, err = planOn(t, sc, "fake:3", planner.Options{})
+		if err == nil || !strings.Contains(describe(t, err), c.want) {
+			t.Errorf("%s, %q: %v", c.inventory, c.playbook, err)
 		}
 	}
 }
