@@ -145,9 +145,14 @@ func (in *instance) tellProfile(say func(format string, args ...any)) {
 		say("note: %v", err)
 		return
 	}
+	sampled := false
 	for _, u := range users {
 		for _, p := range u.Procedures {
+			sampled = sampled || p.Sampled
 			say("user %d %s: %d calls, mean %v, p50 %v, p95 %v, p99 %v, max %v", u.User, p.Name, p.Calls, p.Mean, p.P50, p.P95, p.P99, p.Max)
 		}
+	}
+	if sampled {
+		say("note: percentiles are those of a random sample of the calls, of %d unless HammerDB's xt_reservoir is larger or 0", sampleLeast)
 	}
 }

@@ -125,6 +125,31 @@ func TestProfile(t *testing.T) {
 	}
 }
 
+// Version 6.0 prints its profile in another format. The file is no record of a load: the module xtprof of that version printed it, for procedures
+// that only waited, of two users.
+func TestProfileOfVersion6(t *testing.T) {
+	text := loadtest.Recorded(t, "6.0-profile.log")
+	users, err := hammerdb.ParseProfile(text)
+	if err != nil || len(users) != 2 || len(users[1].Procedures) != 5 {
+		t.Fatalf("%+v, %v", users, err)
+	}
+	want := hammerdb.Procedure{Name: "NEWORD", Calls: 376, Min: 202 * time.Microsecond, Mean: 2441 * time.Microsecond,
+		Max: 91781 * time.Microsecond, Total: 917891 * time.Microsecond, P50: 1351 * time.Microsecond, P95: 6767 * time.Microsecond,
+		P99: 12021 * time.Microsecond, StandardDeviation: 5216 * time.Microsecond}
+	if got := users[1].Procedures[0]; got != want || users[1].User != 3 || users[1].Elapsed != 1599*time.Millisecond {
+		t.Errorf("%+v, want %+v", users[1], want)
+	}
+	many, err := hammerdb.ParseProfile(strings.Replace(text, "CALLS: 376", "CALLS: 10001", 1))
+	if err != nil || !many[1].Procedures[0].Sampled || many[1].Procedures[1].Sampled {
+		t.Errorf("10,001 calls: %+v, %v", many, err)
+	}
+	for end := range text {
+		if got, err := hammerdb.ParseProfile(text[:end]); err == nil && !reflect.DeepEqual(got, users) {
+			t.Errorf("cut after %d bytes: %+v", end, got)
+		}
+	}
+}
+
 func TestBadProfiles(t *testing.T) {
 	text := loadtest.Recorded(t, "4.12-profile.log")
 	for name, bad := range map[string]string{
@@ -141,7 +166,7 @@ func TestBadProfiles(t *testing.T) {
 
 // Whatever is read, a success has users that ended, and a profile has all numbers of its procedures.
 func FuzzParse(f *testing.F) {
-	seeds, err := filepath.Glob("testdata/4.*")
+	seeds, err := filepath.Glob("testdata/[4-6].*")
 	if err != nil || len(seeds) == 0 {
 		f.Fatalf("%d seeds, %v", len(seeds), err)
 	}

@@ -23,7 +23,12 @@ type Procedure struct {
 	Min, Mean, Max, Total time.Duration
 	P50, P95, P99         time.Duration
 	StandardDeviation     time.Duration
+	// Sampled is set if the percentiles and the standard deviation are those of a random sample of the calls, as from version 6.0 on.
+	Sampled bool
 }
+
+// sampleLeast is the smallest sample that HammerDB 6.0 can be configured to take of the calls of a procedure, and its default.
+const sampleLeast = 10_000
 
 const milliseconds = `(\d{1,12}\.\d{1,6})ms`
 
@@ -32,8 +37,9 @@ var (
 	summaryPattern   = regexp.MustCompile(`^>>>>> SUMMARY OF \d+ ACTIVE VIRTUAL USERS :`)
 	procedurePattern = regexp.MustCompile(`^>>>>> PROC: (\w{1,40})$`)
 	callsPattern     = regexp.MustCompile(`^CALLS: (\d{1,15})\tMIN: ` + milliseconds + `\tAVG: ` + milliseconds + `\tMAX: ` + milliseconds + `\tTOTAL: ` + milliseconds + `$`)
-	sharesPattern    = regexp.MustCompile(`^P99: ` + milliseconds + `\tP95: ` + milliseconds + `\tP50: ` + milliseconds + `\tSD: (\d{1,15}\.\d{1,6})\tRATIO: \d+\.\d+%$`)
-	profilePattern   = regexp.MustCompile(`^.{1,40} Hammerdb Time Profile Report @ `)
+	// Version 6.0 has two more percentiles, and states the unit of the standard deviation.
+	sharesPattern  = regexp.MustCompile(`^P99: ` + milliseconds + `\tP95: ` + milliseconds + `\t(P75: [\d.]{1,20}ms\t)?P50: ` + milliseconds + `\t(?:P25: [\d.]{1,20}ms\t)?SD: (\d{1,15}\.\d{1,6})(ms)?\tRATIO: \d+\.\d+%$`)
+	profilePattern = regexp.MustCompile(`^.{1,40} Hammerdb Time Profile Report @ `)
 )
 
 // profileReader is the place in a time profile.
@@ -46,6 +52,9 @@ type profileReader struct {
 
 // ParseProfile reads the last report of a time profile: HammerDB appends to its file. The report must reach its summary, whose own
 // numbers are left out: CALLS and TOTAL of version 4.12 are twice those of its users.
+//
+// Versions 4.12 to 6.0 are known. Version 6.0 keeps a random sample of the times of each procedure, from which it calculates percentiles and
+// standard deviation; calls, minimum, mean, maximum and total are those of all calls.
 func ParseProfile(text string) ([]Profile, error) {
 	var r profileReader
 	for line := range strings.Lines(text) {
@@ -111,8 +120,11 @@ func (r *profileReader) procedureLine(line string) error {
 		p.Calls, p.Min, p.Mean, p.Max, p.Total = number(calls[1]), millis(calls[2]), millis(calls[3]), millis(calls[4]), millis(calls[5])
 		return nil
 	}
-	p.P99, p.P95, p.P50 = millis(shares[1]), millis(shares[2]), millis(shares[3])
-	p.StandardDeviation = millis(shares[4]) / 1000 // HammerDB prints it without a unit; it is in microseconds
+	p.P99, p.P95, p.P50, p.StandardDeviation = millis(shares[1]), millis(shares[2]), millis(shares[4]), millis(shares[5])
+	if shares[6] == "" { // without a unit, it is in microseconds
+		p.StandardDeviation /= 1000
+	}
+	p.Sampled = shares[3] != "" && p.Calls > sampleLeast
 	r.half = p.Calls == 0
 	return r.whole()
 }
