@@ -3,6 +3,7 @@ package program
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"regexp"
@@ -38,13 +39,43 @@ func EndpointFacts(name string) string {
 // endpointKeys are replaced in this order.
 var endpointKeys = []string{"user", "dbname", "sslmode", "sslrootcert", "connect_timeout", "password", "host", "port"}
 
+// endpointBytesMax bounds settings, and each file that one of them names.
 const endpointBytesMax = 64 << 10
+
+// certificatesBytesMax bounds a file of certificates: those of all authorities that systems trust are a quarter of this.
+const certificatesBytesMax = 1 << 20
+
+// Certificates reads the file of certificates that the settings name.
+func (e Endpoint) Certificates() ([]byte, error) {
+	return readSmall(e["sslrootcert"], certificatesBytesMax)
+}
+
+// readSmall reads a file of at most bytesMax bytes. Settings may name anything, such as a device without an end or a pipe that stays empty.
+func readSmall(path string, bytesMax int64) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("not a regular file")
+	}
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	content, err := io.ReadAll(io.LimitReader(f, bytesMax+1))
+	if err == nil && int64(len(content)) > bytesMax {
+		err = fmt.Errorf("more than %d bytes", bytesMax)
+	}
+	return content, err
+}
 
 // ReadEndpoint returns the settings of an endpoint on this machine.
 func ReadEndpoint(name string) (Endpoint, error) {
 	text, given := os.LookupEnv(EndpointVariable(name))
 	if !given {
-		content, err := os.ReadFile(EndpointFile(name))
+		content, err := readSmall(EndpointFile(name), endpointBytesMax)
 		if err != nil {
 			reason := err
 			if errors.Is(err, fs.ErrNotExist) {
@@ -75,9 +106,9 @@ func ParseEndpoint(text string) (Endpoint, error) {
 		case !found:
 			return nil, fmt.Errorf("word %d is not KEY=VALUE", number+1)
 		case key == "password_file":
-			secret, err := os.ReadFile(value)
+			secret, err := readSmall(value, endpointBytesMax)
 			if err != nil {
-				return nil, fmt.Errorf("password_file cannot be read: %w", errors.Unwrap(err)) // without its path, which may be a password
+				return nil, fmt.Errorf("password_file cannot be read: %w", withoutPath(err)) // which may be a password
 			}
 			key, value = "password", strings.TrimRight(string(secret), "\r\n")
 		case !slices.Contains(endpointKeys, key):
@@ -95,6 +126,14 @@ func ParseEndpoint(text string) (Endpoint, error) {
 		return nil, errors.New("no host")
 	}
 	return e, nil
+}
+
+func withoutPath(err error) error {
+	var located *fs.PathError
+	if errors.As(err, &located) {
+		return located.Err
+	}
+	return err
 }
 
 // addressPattern finds what programs print of the address of a server and of this machine.

@@ -3,6 +3,7 @@ package program_test
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -19,7 +20,15 @@ func TestEndpoint(t *testing.T) {
 	if err != nil || fmt.Sprint(env) != "map[dbname:b host:db.example password:s3cret port:5433 user:bench]" {
 		t.Errorf("%v, %v", env, err)
 	}
-	for _, text := range []string{"", "user=x", "host=x host=y", "host=x s3cret", "host=x options=s3cret", "host=x password=s3cret password=s3cret", "host=x password_file=/s3cret"} {
+	pipe, large := filepath.Join(t.TempDir(), "pipe"), filepath.Join(t.TempDir(), "large")
+	if err := os.WriteFile(large, make([]byte, 1<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("mkfifo", pipe).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for _, text := range []string{"", "user=x", "host=x host=y", "host=x s3cret", "host=x options=s3cret", "host=x password=s3cret password=s3cret", "host=x password_file=/s3cret", "host=x password_file=/dev/zero",
+		"host=x password_file=" + pipe, "host=x password_file=" + large} {
 		if env, err := program.ParseEndpoint(text); err == nil || strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("%q: %v, %v", text, env, err)
 		}

@@ -34,7 +34,7 @@ func (i Installation) Missing(format string, args ...any) error {
 func (i Installation) Find() (string, error) {
 	home, from := os.Getenv(i.Variable), i.Variable
 	if home == "" {
-		text, err := os.ReadFile(i.File)
+		text, err := readSmall(i.File, endpointBytesMax)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", err
 		}

@@ -59,8 +59,8 @@ func newRelay(e program.Endpoint) (*relay, error) {
 		}
 	case "verify-full":
 		r.tls = &tls.Config{ServerName: e["host"], MinVersion: tls.VersionTLS12}
-		if path := e["sslrootcert"]; path != "" {
-			text, err := os.ReadFile(path)
+		if e["sslrootcert"] != "" {
+			text, err := e.Certificates()
 			if r.tls.RootCAs = x509.NewCertPool(); err != nil || !r.tls.RootCAs.AppendCertsFromPEM(text) {
 				return invalid("sslrootcert is not a file with certificates")
 			}
