@@ -149,8 +149,8 @@ func (c Command) String() string {
 	return textio.Shell(append([]string{filepath.Base(c.Path)}, c.Args...)...)
 }
 
-// Run runs the program to its end and returns its standard output. It is killed when ctx ends. The error has what it wrote to
-// standard error.
+// Run runs the program to its end and returns its standard output, which may say why it failed. It is killed when ctx ends. The error has
+// what it wrote to standard error.
 func (c Command) Run(ctx context.Context) (string, error) {
 	out, said := &textio.Head{MaxBytes: outputBytes}, NewTail(nil)
 	c.Stdout, c.Stderr = out, said
@@ -163,10 +163,10 @@ func (c Command) Run(ctx context.Context) (string, error) {
 	case <-ctx.Done():
 		p.Kill()
 		<-p.done
-		return "", context.Cause(ctx)
+		return out.String(), context.Cause(ctx)
 	}
 	if p.err != nil {
-		return "", fmt.Errorf("%s: %w%s", filepath.Base(c.Path), p.err, said.Quoted())
+		return out.String(), fmt.Errorf("%s: %w%s", filepath.Base(c.Path), p.err, said.Quoted())
 	}
 	return out.String(), nil
 }

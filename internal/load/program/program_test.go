@@ -100,8 +100,8 @@ func TestRun(t *testing.T) {
 	if err != nil || out != "said\n/\nb\n" {
 		t.Errorf("%q, %v", out, err)
 	}
-	_, err = program.Command{Path: "/bin/sh", Args: []string{"-c", "echo reason >&2; exit 3"}}.Run(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "reason") || !program.Failed(errors.Unwrap(err)) {
+	out, err = program.Command{Path: "/bin/sh", Args: []string{"-c", "echo said; echo reason >&2; exit 3"}}.Run(t.Context())
+	if err == nil || out != "said\n" || !strings.Contains(err.Error(), "reason") || !program.Failed(errors.Unwrap(err)) {
 		t.Errorf("%v", err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
