@@ -38,6 +38,9 @@ func (t Tool) Major() int {
 	return n
 }
 
+// AtLeast reports whether it is that version or newer.
+func (t Tool) AtLeast(version string) bool { return !newer(version, t.Version) }
+
 // versionWithin bounds how long a program may take to print its version.
 const versionWithin = 20 * time.Second
 

@@ -12,8 +12,16 @@ import (
 	"github.com/braggdev/bragg/internal/load/program"
 )
 
+// noRequests is the first version whose summary of fileio has rates only, and no number of requests.
+const noRequests = "1.1"
+
 // prepareFiles finds the files of the test fileio.
 func (in *instance) prepareFiles() (err error) {
+	if in.tool.AtLeast(noRequests) {
+		return &diag.Error{Code: "program-unsuitable", Exit: diag.ExitUnavailable,
+			Message: fmt.Sprintf("sysbench %s does not say how many requests a test fileio made: only rates, which are rounded", in.tool.Version),
+			Hint:    "install sysbench 1.0 from the distribution, or use the generators native or fio"}
+	}
 	f := &in.config.files
 	if in.room, err = program.OpenRoom(&in.workload, program.RoomName{Name: Name, FileSystem: &f.fileSystem, Said: in.said}, f.disk); err != nil || in.workload.Prefill {
 		return err
