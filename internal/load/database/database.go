@@ -9,7 +9,6 @@
 package database
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -93,20 +92,13 @@ func ReadPlace(o *load.Options, w *load.Workload, logDisk string) Place {
 	if w.Remote.Connected() {
 		return p // its disks are those of another VM
 	}
-	var names []string
-	for _, d := range w.Devices {
-		names = append(names, d.Name)
-	}
-	if len(names) == 0 {
+	if len(w.Devices) == 0 {
 		o.Fault("", "the VM group of the server has no data disk, and there is no endpoint")
 		return p
 	}
-	p.Disk = cmp.Or(o.Values["disk"], names[0])
-	p.LogDisk = cmp.Or(o.Values[logDisk], p.Disk)
-	for option, disk := range map[string]string{"disk": p.Disk, logDisk: p.LogDisk} {
-		if _, given := o.Values[option]; given && !slices.Contains(names, disk) {
-			o.Fault(option, "disk %q: the VM group has %s", disk, strings.Join(names, ", "))
-		}
+	p.Disk = program.ChooseDisk(o, w, "disk", w.Devices[0].Name)
+	if p.LogDisk = p.Disk; logDisk != "disk" {
+		p.LogDisk = program.ChooseDisk(o, w, logDisk, p.Disk)
 	}
 	return p
 }

@@ -39,17 +39,25 @@ func ReadFileSystem(o *load.Options) FileSystem {
 
 // ReadDisk reads the option disk of a load that keeps files: the first data disk unless it names another.
 func ReadDisk(o *load.Options, w *load.Workload) string {
+	if len(w.Devices) == 0 {
+		o.Fault("disk", "the VM group has no data disk for the files")
+		return ""
+	}
+	return ChooseDisk(o, w, "disk", w.Devices[0].Name)
+}
+
+// ChooseDisk reads an option with one of the disks of the workload, or returns the fallback if it is not given.
+func ChooseDisk(o *load.Options, w *load.Workload, option, fallback string) string {
+	disk, given := o.Values[option]
+	if !given || disk == "" {
+		return fallback
+	}
 	var names []string
 	for _, d := range w.Devices {
 		names = append(names, d.Name)
 	}
-	if len(names) == 0 {
-		o.Fault("disk", "the VM group has no data disk for the files")
-		return ""
-	}
-	disk := cmp.Or(o.Values["disk"], names[0])
 	if !slices.Contains(names, disk) {
-		o.Fault("disk", "disk %q: the VM group has %s", disk, strings.Join(names, ", "))
+		o.Fault(option, "%s: disk %q is not one of the VM group, which has %s", option, disk, strings.Join(names, ", "))
 	}
 	return disk
 }

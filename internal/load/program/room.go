@@ -21,6 +21,13 @@ import (
 //	<room>/sdb/data   what belongs on one disk
 //	<room>/sdc/wal    and on another
 //
+// Who reaches its files by which path:
+//
+//	this process              Path, and Reach for sockets, whose paths are short
+//	a program of its account  Confine ▶ RoomFolder: by a descriptor, for programs that leave paths as they are
+//	                          Mounted ▶ MountedFolder: for those that resolve them
+//	a program of root         Joined ▶ JoinedPath: for those whose children have no descriptors
+//
 // A prefill makes new file systems on block devices with Clear, and a load mounts them in OpenRoom. Close unmounts them, and so does the kernel
 // when this process ends in any other way; they stay on the devices.
 type Room struct {
@@ -262,7 +269,7 @@ func (r *Room) Close() error {
 // MountOf is what the kernel says of the mount of a disk that is a block device, "" for others.
 func (r *Room) MountOf(disk string) string {
 	if v := r.volumes.of(filepath.Join(r.path, DiskFolder(disk))); v != nil {
-		return v.kernel
+		return v.mounted
 	}
 	return ""
 }

@@ -25,8 +25,7 @@ type volume struct {
 	id      string // UUID of its file system
 	files   FileSystem
 	mkfs    string // path of its program, for a prefill
-	mounted bool
-	kernel  string // what the kernel said of the mount
+	mounted string // what the kernel says of its mount, "" while it has none
 }
 
 // volumeID is the UUID of the file system that a prefill of this run makes: a load mounts no other, so that files of the user or of another
@@ -168,7 +167,7 @@ func (vs *volumes) mount(v *volume, device *os.File) error {
 	if err != nil {
 		return fmt.Errorf("mount disk %s as %s: %w", v.device.Name, v.files, err)
 	}
-	v.mounted, v.kernel = true, got
+	v.mounted = got
 	fmt.Fprintf(vs.said, "disk %s: %s\n", v.device.Name, got)
 	return nil
 }
@@ -190,11 +189,11 @@ func (vs *volumes) empty(v *volume) error {
 	if v.mkfs == "" {
 		return fmt.Errorf("disk %s is emptied by a prefill only", v.device.Name)
 	}
-	if v.mounted {
+	if v.mounted != "" {
 		if err := vs.space.unmount(v.folder); err != nil {
 			return err
 		}
-		v.mounted = false
+		v.mounted = ""
 	}
 	device, err := v.format(vs.said)
 	if err != nil {
@@ -210,13 +209,13 @@ func (vs *volumes) close() (err error) {
 		return nil
 	}
 	for _, v := range slices.Backward(vs.list) {
-		if !v.mounted {
+		if v.mounted == "" {
 			continue
 		}
 		if failed := vs.space.unmount(v.folder); failed != nil && err == nil {
 			err = fmt.Errorf("unmount disk %s: %w", v.device.Name, failed)
 		}
-		v.mounted = false
+		v.mounted = ""
 	}
 	vs.space.close()
 	return err
