@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"github.com/braggdev/bragg/internal/analysis"
 	"github.com/braggdev/bragg/internal/audit/rule"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/unit"
@@ -27,14 +28,13 @@ func checkResponse(in *rule.Input) []finding.Finding {
 				continue
 			}
 			// As in tables, operations that were dropped are slower than all others; that they were is another finding.
-			q := 0.99 / (1 - float64(l.NotIssued)/float64(max(l.Due, l.NotIssued+1)))
-			service, response := t.Service.Quantile(min(q, 1)), t.Response.Quantile(min(q, 1))
-			if q >= 1 || response < responseFactor*service {
+			service, response := analysis.OperationStats(t.Service, l.NotIssued, nil), analysis.OperationStats(t.Response, l.NotIssued, nil)
+			if response.AtLeast.Has("p99") || !(response.P99 >= responseFactor*service.P99) { // nor of too few
 				continue
 			}
 			list = append(list, in.About(l, finding.Info, "Use response time; compare service time only with closed-loop figures (fio clat, X-Ray).",
 				"%s: %s operations queued before submission (p99: %s service time, %s response time).", in.Name(l), l.Engine().Operation(d),
-				unit.FormatLatency(service), unit.FormatLatency(response)))
+				unit.FormatLatency(float64(service.P99)), unit.FormatLatency(float64(response.P99))))
 		}
 	}
 	return list

@@ -27,7 +27,7 @@ func checkFitsInHostMemory(in *rule.Input) []finding.Finding {
 		node, vms := in.KnownPlan().Fullest(w.DataGroup())
 		data := int64(vms) * (extent.Bytes(l.Plan.Extents) - l.Plan.LogBytes)
 		virtual := in.KnownPlan().Target.Hypervisor != ""
-		if !l.Plan.Reads() || buffered == virtual || data == 0 || data >= node.RAMBytes || in.Manifest.Target.Simulated {
+		if !l.Plan.Reads() || buffered == virtual || data <= 0 || data >= node.RAMBytes || in.Manifest.Target.Simulated {
 			continue // buffered reads of virtual machines: cache-suspected compares with their memory
 		}
 		f := in.About(l.LoadSummary, finding.Info, "Use several times the memory of the hosts, unless a cache is what you measure.",
