@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -194,16 +193,4 @@ func readFile(ctx context.Context, path string, size int64) error {
 		}
 	}
 	return ctx.Err()
-}
-
-// set notes the gauges of a checkpoint that has just ended. They are those of the interval in which it did, so that means count each once.
-func (r *record) set(values interval.GaugeValues) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for i, v := range r.values {
-		if math.IsNaN(values[i]) { // noted in this interval before
-			values[i] = v
-		}
-	}
-	r.values = values
 }

@@ -167,6 +167,15 @@ func TestCheckpoint(t *testing.T) {
 	}
 }
 
+// Checkpoints that end in one interval count each once.
+func TestCheckpointsOfOneInterval(t *testing.T) {
+	unknown := math.NaN()
+	now, next := mlperf.CheckpointGauges(interval.GaugeValues{100, unknown}, interval.GaugeValues{300, unknown}, interval.GaugeValues{unknown, 50})
+	if now[0] != 200 || now[1] != 50 || !math.IsNaN(next[0]) || !math.IsNaN(next[1]) {
+		t.Errorf("%v, then %v; want [200 50], then unknown ones", now, next)
+	}
+}
+
 func TestOptions(t *testing.T) {
 	for _, c := range []struct{ name, value, want string }{
 		{"model", "bert", `model: "bert" is not one of unet3d`}, {"modell", "x", `did you mean "model"?`}, {"accelerators", "0", "accelerators"},
@@ -174,6 +183,7 @@ func TestOptions(t *testing.T) {
 		{"computation_time", "-1s", "computation_time"}, {"record_length_stdev", "1TiB", "record_length_stdev"}, {"disk", "/dev/sdx", "/dev/sdx"},
 		{"folder", "../etc", "folder"}, {"files", "3", "less than two steps"}, {"transfer_size", "1", "transfer_size"}, {"fraction", "0.5", "checkpoint"},
 		{"checkpoint", "gpt", "llama3-8b"}, {"search_steps", "3", "auto"}, {"accelerators", "1000", "readers"}, {"read_threads", "33", "read_threads"},
+		{"record_length", "1EiB", "at most 1 PiB"}, {"record_length", "1PiB", "at most 1 PiB"},
 	} {
 		_, err := mlperf.Generator{}.Plan(small(t, map[string]string{c.name: c.value}))
 		var e *diag.Error

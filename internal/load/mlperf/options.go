@@ -26,9 +26,9 @@ type config struct {
 
 // place is where the data goes.
 type place struct {
-	disk   string
-	files  program.FileSystem // of a disk that is a block device
-	folder string             // or the name of a folder that the machine defines
+	disk       string
+	fileSystem program.FileSystem // of a disk that is a block device
+	folder     string             // or the name of a folder that the machine defines
 }
 
 // training is a training workload.
@@ -72,11 +72,13 @@ const (
 	epochsMax         = 1000
 	transferDefault   = 256 * unit.KiB
 	transferMax       = 64 * unit.MiB
+	// sizeMax keeps products with numbers of samples and of VMs within 63 bits.
+	sizeMax = 1 << 50
 )
 
 var optionNames = []string{"accelerator", "accelerators", "accelerators_max", "batch_size", "checkpoint", "checkpoints", "computation_time", "data",
-	"dataset", "disk", "epochs", "file_system", "files", "folder", "fraction", "host_memory", "model", "mount_options", "prefetch_size", "ranks", "read_threads", "record_length",
-	"record_length_stdev", "samples_per_file", "search_steps", "transfer_size"}
+	"dataset", "disk", "epochs", "file_system", "files", "folder", "fraction", "host_memory", "model", "mount_options", "prefetch_size", "ranks",
+	"read_threads", "record_length", "record_length_stdev", "samples_per_file", "search_steps", "transfer_size"}
 
 // openOptions are parameters that the closed division fixes.
 var openOptions = []string{"batch_size", "computation_time", "epochs", "record_length", "record_length_stdev", "samples_per_file"}
@@ -97,8 +99,8 @@ func (r *reader) size(name string, fallback int64) int64 {
 		read = load.DataSize
 	}
 	n, err := read(text)
-	if err != nil || n < 1 {
-		r.Fault(name, "%s: %q is not a size such as 100GiB", name, text)
+	if err != nil || n < 1 || n > sizeMax {
+		r.Fault(name, "%s: %q is not a size such as 100GiB, at most %s", name, text, unit.FormatBytes(sizeMax))
 		return fallback
 	}
 	return n
@@ -149,7 +151,7 @@ func (r *reader) readPlace(p *place, w *load.Workload) {
 		}
 		return
 	}
-	p.disk, p.files = program.ReadDisk(&r.Options, w), program.ReadFileSystem(&r.Options)
+	p.disk, p.fileSystem = program.ReadDisk(&r.Options, w), program.ReadFileSystem(&r.Options)
 }
 
 func (r *reader) only(names ...string) {
@@ -294,6 +296,10 @@ func (r *reader) readFiles(t *training, w *load.Workload) {
 	}
 	if t.files > filesMax {
 		r.Fault("", "the data set has %d files, at most %d are allowed: raise samples_per_file", t.files, filesMax)
+		return
+	}
+	if size := float64(t.files) * fileBytes; size > sizeMax {
+		r.Fault("", "the data set has %.3g bytes, at most %s are allowed", size, unit.FormatBytes(sizeMax))
 		return
 	}
 	t.fullFiles, t.fullRecord = t.files, t.model.recordBytes

@@ -95,7 +95,7 @@ func (c *config) extents(bytes int64, into *load.Plan) []extent.Extent {
 	if c.folder != "" {
 		return nil
 	}
-	c.files.Plan(into)
+	c.fileSystem.Plan(into)
 	return []extent.Extent{{Device: c.disk, Length: bytes, Writes: true}}
 }
 

@@ -59,7 +59,7 @@ type record struct {
 	meter  *meter  // of a training
 	sample float64 // mean bytes of a sample
 	text   strings.Builder
-	values interval.GaugeValues // of a checkpoint load
+	ended  []interval.GaugeValues // of the checkpoints that ended since the last look
 
 	waits        int64 // for data, in nanoseconds, since the last look
 	steps        int64
@@ -146,11 +146,7 @@ func (r *record) gauge(now, end int64) {
 	case r.to.Workload.Prefill:
 		return
 	case r.meter == nil:
-		if r.values == nil { // no checkpoint ended
-			r.values = interval.UnknownGauges(len(r.to.Gauges))
-		}
-		r.to.Gauge(r.values, end-1)
-		r.values = nil
+		r.to.Gauge(r.takeCheckpoints(), end-1)
 		return
 	}
 	busy, active := r.meter.look(now)
@@ -177,6 +173,31 @@ func (r *record) gauge(now, end int64) {
 		values = append(values, r.kept)
 	}
 	r.to.Gauge(values, end-1)
+}
+
+// set notes the gauges of a checkpoint that has just ended. They are those of the interval in which it did, so that means count each once.
+func (r *record) set(values interval.GaugeValues) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ended = append(r.ended, values)
+}
+
+// takeCheckpoints returns the means of the checkpoints that ended since the last look, as if they had ended as one.
+func (r *record) takeCheckpoints() interval.GaugeValues {
+	means := interval.UnknownGauges(len(r.to.Gauges))
+	for gauge := range means {
+		sum, count := 0.0, 0
+		for _, values := range r.ended {
+			if v := values[gauge]; !math.IsNaN(v) {
+				sum, count = sum+v, count+1
+			}
+		}
+		if count > 0 {
+			means[gauge] = sum / float64(count)
+		}
+	}
+	r.ended = nil
+	return means
 }
 
 func (r *record) finish(at int64) {

@@ -35,7 +35,7 @@ func fault(code, message, hint string) error {
 // its own VM's part.
 func openRoom(c *config, w *load.Workload) (*room, error) {
 	if c.folder == "" {
-		disk, err := program.OpenRoom(w, program.RoomName{Name: Name, FileSystem: &c.files}, c.disk)
+		disk, err := program.OpenRoom(w, program.RoomName{Name: Name, FileSystem: &c.fileSystem}, c.disk)
 		if err != nil {
 			return nil, err
 		}
