@@ -14,14 +14,14 @@ import (
 
 // config is the configuration of one workload.
 type config struct {
-	disk     string
-	files    program.FileSystem // of a disk that is a block device
-	threads  int                // 0: one per core
-	buffer   int64
-	data     int64         // of all threads
-	duration time.Duration // of each test; 0: not set
-	crc      bool
-	direct   bool
+	disk       string
+	fileSystem program.FileSystem // of a disk that is a block device
+	threads    int                // 0: one per core
+	buffer     int64
+	data       int64         // of all threads
+	duration   time.Duration // of each test; 0: not set
+	crc        bool
+	direct     bool
 }
 
 // Defaults and bounds.
@@ -100,7 +100,7 @@ func toggle(o *load.Options, name string) bool {
 
 // readDisk finds the disk, and keeps half of it as data: the rest is for other files.
 func (c *config) readDisk(o *load.Options, w *load.Workload) {
-	c.disk, c.files = program.ReadDisk(o, w), program.ReadFileSystem(o)
+	c.disk, c.fileSystem = program.ReadDisk(o, w), program.ReadFileSystem(o)
 	d, _ := w.Device(c.disk)
 	if c.data = d.SizeBytes / 2; c.data == 0 {
 		c.data = dataElsewhere

@@ -47,7 +47,7 @@ func (in *instance) prepare(ctx context.Context) error {
 	in.cores = memory.Cores(cpus)
 	in.results = interval.UnknownGauges(gaugeCount)
 	c := in.config
-	if in.room, err = program.OpenRoom(&in.workload, program.RoomName{Name: Name, FileSystem: &c.files, Said: in.said}, c.disk); err != nil || in.workload.Prefill {
+	if in.room, err = program.OpenRoom(&in.workload, program.RoomName{Name: Name, FileSystem: &c.fileSystem, Said: in.said}, c.disk); err != nil || in.workload.Prefill {
 		return err
 	}
 	if in.config.threads == 0 {
@@ -139,8 +139,8 @@ func (in *instance) Close() error {
 	return all
 }
 
-// Run does the four tests, each in a quarter of the runtime; see load.Instance. A prefill makes a file
-// system at most: each load writes its files first.
+// Run does the four tests, each in a quarter of the runtime; see load.Instance. A prefill makes a file system at most: each load writes its
+// files first.
 func (in *instance) Run(ctx context.Context, sink load.Sink) error {
 	defer func() { _ = in.Close() }()
 	w := &in.workload
@@ -149,15 +149,15 @@ func (in *instance) Run(ctx context.Context, sink load.Sink) error {
 	out := &program.Recorder{Workload: *w, Sink: sink, Clients: in.config.threads, Gauges: in.results}
 	began := axis.Now()
 	out.Begin(began)
+	if w.Prefill {
+		err := out.Beside(axis, func() error { return in.room.Ready(in.config.disk) })
+		out.Finish(axis.Now())
+		return err
+	}
+	in.describe()
 	duration := in.config.each(w.Runtime)
 	var err error
-	tests := testCount
-	if w.Prefill {
-		tests, err = 0, out.Beside(axis, func() error { return in.room.Ready(in.config.disk) })
-	} else {
-		in.describe()
-	}
-	for kind := 0; kind < tests && err == nil && ctx.Err() == nil; kind++ {
+	for kind := 0; kind < testCount && err == nil && ctx.Err() == nil; kind++ {
 		t := newTest(in, kind, duration)
 		if err = t.run(ctx, axis, out); err == nil && ctx.Err() == nil {
 			in.results = slices.Clone(in.results)

@@ -62,15 +62,13 @@ func (Generator) Plan(w load.Workload) (load.Plan, error) {
 		return load.Plan{}, err
 	}
 	p := load.Plan{Engine: engine(), BytesWritten: -1, BlockBytesMax: c.buffer, TakesMost: testCount * c.each(0), Timed: true, OwnData: true}
-	c.files.Plan(&p)
+	c.fileSystem.Plan(&p)
 	if w.Prefill {
-		p.BytesWritten = 0
+		p.BytesWritten, p.TakesMost = 0, 0
 		p.Notes = append(p.Notes, "nothing else is made before the load: it writes its files itself")
-	}
-	p.Extents = []extent.Extent{{Device: c.disk, Length: c.data, Writes: true}}
-	if w.Prefill {
 		return p, nil
 	}
+	p.Extents = []extent.Extent{{Device: c.disk, Length: c.data, Writes: true}}
 	for i, name := range testNames {
 		p.Jobs = append(p.Jobs, load.JobPlan{Name: name, Pattern: [...]string{"write", "read, write", "read", "read, with gaps"}[i],
 			BlockSizes: unit.FormatBytes(c.buffer), BlockMin: c.buffer, BlockMax: c.buffer, QueueDepth: 1, DepthAsked: 1, Clones: max(1, c.threads),
