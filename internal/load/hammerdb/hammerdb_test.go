@@ -125,8 +125,8 @@ func TestProfile(t *testing.T) {
 	}
 }
 
-// Version 6.0 prints its profile in another format. The file is no record of a load: the module xtprof of that version printed it, for procedures
-// that only waited, of two users.
+// Version 6.0 prints its profile in another format. The file does not come from a load: the module xtprof of that version
+// printed it, for procedures of two users that only waited.
 func TestProfileOfVersion6(t *testing.T) {
 	text := loadtest.Recorded(t, "6.0-profile.log")
 	users, err := hammerdb.ParseProfile(text)
