@@ -22,6 +22,7 @@ import (
 func Rules() []rule.Rule {
 	return slices.Concat([]rule.Rule{
 		runIncomplete,
+		stepDidLess,
 		rehearsal,
 		simulated,
 		generatorStalled,

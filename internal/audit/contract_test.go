@@ -312,6 +312,11 @@ var contracts = map[string]contract{
 		fires: func(m *made) { m.intervals = append(m.intervals[:20], m.intervals[22:]...) }, severity: finding.Warning, claim: "2 of 120",
 		silent: nothing,
 	},
+	"step-did-less": {
+		fires:    event(interval.Event{AtNanos: 30 * second, Kind: interval.EventDisturbance, Phase: "run", Step: "playbook.Run", Message: "every task was skipped"}),
+		severity: finding.Warning, claim: "Step playbook.Run did less than the scenario says at 0:30: every task was skipped.",
+		silent: event(interval.Event{AtNanos: 30 * second, Kind: interval.EventDisturbance, Phase: "run", Workload: "w", Message: "w failed on vm-1"}),
+	},
 	"vm-stopped": {
 		fires: event(interval.Event{AtNanos: 30 * second, Kind: interval.EventVMStopped, Subject: "vm-2", Error: "panic"}), severity: finding.Unknown,
 		claim:  "vm-2 stopped unexpectedly at 0:30: panic.",
