@@ -12,6 +12,7 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/database"
 	"github.com/braggdev/bragg/internal/load/program"
 )
 
@@ -36,7 +37,7 @@ type instance struct {
 	home     string
 	versions versions
 	server   *server
-	series   series
+	series   database.Series
 	counter  *counter
 	said     *program.Transcript // commands and what they printed
 	call     *call               // of a load: HammerDB, which waits for its start

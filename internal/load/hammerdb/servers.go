@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
@@ -76,9 +75,9 @@ type place interface {
 
 // server is an opened one.
 type server struct {
-	product
+	database.Product
 	base    *database.Server
-	series  func(ctx context.Context) (series, error)
+	series  func(ctx context.Context) (database.Series, error)
 	connect func(ctx context.Context, countQuery string) (connection, error)
 	access  func() Access
 	// empty has the statements that remove what HammerDB made beside tables, once those that listing returns are HammerDB's.
@@ -87,34 +86,6 @@ type server struct {
 	// drop removes the database before TPROC-H is built, "" if that is not needed: HammerDB fails at foreign keys in an empty database of
 	// MySQL or MariaDB that exists, and makes one that does not.
 	drop string
-}
-
-// product is what differs between kinds of servers.
-type product interface {
-	running
-	explaining
-	Query(ctx context.Context, statement string) (string, error)
-	Complete(c program.Command) program.Command
-	Describe(e *interval.Engine)
-}
-
-type running interface {
-	database.Listener
-	Create(ctx context.Context) error
-	Up(ctx context.Context) error
-	Stop()
-}
-
-// explaining is what database.Server has.
-type explaining interface {
-	Conceal(err error) error
-}
-
-// series is what a server says of itself while a load runs.
-type series interface {
-	Begin() interval.GaugeValues
-	Look(period time.Duration) (values interval.GaugeValues, fresh bool)
-	Close()
 }
 
 // connection answers the question for the counters of the database.
@@ -146,8 +117,8 @@ func (p *postgresPlace) planned(prefill bool) (list []program.Command) {
 
 func (p *postgresPlace) open(ctx context.Context, w *load.Workload, room string, said *program.Transcript) (*server, error) {
 	s, err := p.Open(ctx, w, postgres.Use{Name: room, Said: said})
-	return &server{product: s, base: &s.Server,
-		series: func(ctx context.Context) (series, error) { return s.OpenSeries(ctx) },
+	return &server{Product: s, base: &s.Server,
+		series: func(ctx context.Context) (database.Series, error) { return s.OpenSeries(ctx) },
 		connect: func(ctx context.Context, query string) (connection, error) {
 			conn, err := s.Connect(ctx)
 			if err != nil {
@@ -196,8 +167,8 @@ func (p *mariadbPlace) planned(prefill bool) (list []program.Command) {
 
 func (p *mariadbPlace) open(ctx context.Context, w *load.Workload, room string, said *program.Transcript) (*server, error) {
 	s, err := p.Open(ctx, w, mariadb.Use{Name: room + "-mariadb", Said: said, Login: true})
-	opened := &server{product: s, base: &s.Server,
-		series: func(ctx context.Context) (series, error) { return s.OpenSeries(ctx) },
+	opened := &server{Product: s, base: &s.Server,
+		series: func(ctx context.Context) (database.Series, error) { return s.OpenSeries(ctx) },
 		connect: func(ctx context.Context, query string) (connection, error) {
 			asker, _, err := s.Ask(ctx, query)
 			if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/database"
 	"github.com/braggdev/bragg/internal/load/program"
 	"github.com/braggdev/bragg/internal/textio"
 )
@@ -32,7 +33,7 @@ type instance struct {
 	tool     program.Tool
 	room     *program.Room       // of files; nil without them
 	server   *server             // of a database; nil without one
-	series   series              // of a load on that server
+	series   database.Series     // of a load on that server
 	said     *program.Transcript // commands and what they printed
 	used     bool
 }

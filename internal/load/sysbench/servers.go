@@ -2,7 +2,6 @@ package sysbench
 
 import (
 	"context"
-	"time"
 
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
@@ -44,37 +43,14 @@ type place interface {
 type server struct {
 	product
 	reach  []string
-	series func(ctx context.Context) (series, error)
+	series func(ctx context.Context) (database.Series, error)
 }
 
 // product is what differs between kinds of servers.
 type product interface {
-	running
-	explaining
-	Query(ctx context.Context, statement string) (string, error)
-	Complete(c program.Command) program.Command
-	Describe(e *interval.Engine)
-}
-
-type running interface {
-	database.Listener
-	Create(ctx context.Context) error
-	Up(ctx context.Context) error
-	Stop()
-}
-
-// explaining is what database.Server has.
-type explaining interface {
+	database.Product
 	Explain(err error) error
-	Conceal(err error) error
 	While(ctx context.Context) (context.Context, context.CancelFunc)
-}
-
-// series is what a server says of itself while a load runs.
-type series interface {
-	Begin() interval.GaugeValues
-	Look(period time.Duration) (values interval.GaugeValues, fresh bool)
-	Close()
 }
 
 type postgresPlace struct{ postgres.Config }
@@ -107,7 +83,7 @@ func (p *postgresPlace) reach(k postgres.Commands) []string {
 func (p *postgresPlace) open(ctx context.Context, w *load.Workload, said *program.Transcript) (*server, error) {
 	s, err := p.Open(ctx, w, postgres.Use{Name: Name + "-postgresql", Said: said})
 	return &server{product: s, reach: p.reach(s.Commands),
-		series: func(ctx context.Context) (series, error) { return s.OpenSeries(ctx) }}, err
+		series: func(ctx context.Context) (database.Series, error) { return s.OpenSeries(ctx) }}, err
 }
 
 // buffers is unknown: the page cache of the system is a part of them.
@@ -135,7 +111,7 @@ func (p *mariadbPlace) planned(prefill bool) (list []program.Command, reach []st
 func (p *mariadbPlace) open(ctx context.Context, w *load.Workload, said *program.Transcript) (*server, error) {
 	s, err := p.Open(ctx, w, mariadb.Use{Name: Name + "-mariadb", Said: said})
 	return &server{product: s, reach: s.Reach(),
-		series: func(ctx context.Context) (series, error) { return s.OpenSeries(ctx) }}, err
+		series: func(ctx context.Context) (database.Series, error) { return s.OpenSeries(ctx) }}, err
 }
 
 func (p *mariadbPlace) buffers() int64 {
