@@ -8,7 +8,6 @@
 package playbook
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -162,63 +161,6 @@ func complaint(output string) string {
 		}
 	}
 	return ""
-}
-
-// output is the file with everything that ansible prints, in the folder that stays with the run.
-type output struct {
-	mask    func(string) string
-	file    *os.File // nil: there is no folder
-	partial []byte   // a line that has not ended
-}
-
-// lineBytesMax is the length at which a line of output is written in parts.
-const lineBytesMax = 1 << 20
-
-func (p *Playbook) output(env *verb.Env, m machines) (*output, error) {
-	secrets := m.passwords()
-	o := &output{mask: func(text string) string {
-		for _, s := range secrets {
-			text = strings.ReplaceAll(text, s, "***")
-		}
-		if env.Mask != nil {
-			text = env.Mask(text)
-		}
-		return text
-	}}
-	if env.Dir == "" {
-		return o, nil
-	}
-	var err error
-	name := fmt.Sprintf("playbook-%d-%s.log", env.Step.ID, strings.TrimSuffix(filepath.Base(p.Filename), filepath.Ext(p.Filename)))
-	o.file, err = os.OpenFile(filepath.Join(env.Dir, name), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-	return o, err
-}
-
-// Write masks and writes whole lines.
-func (o *output) Write(text []byte) (int, error) {
-	o.partial = append(o.partial, text...)
-	end := bytes.LastIndexByte(o.partial, '\n') + 1
-	if end == 0 && len(o.partial) > lineBytesMax {
-		end = len(o.partial)
-	}
-	lines := o.partial[:end]
-	o.partial = bytes.Clone(o.partial[end:])
-	return len(text), o.put(lines)
-}
-
-func (o *output) put(text []byte) error {
-	if o.file == nil || len(text) == 0 {
-		return nil
-	}
-	_, err := o.file.WriteString(o.mask(string(text)))
-	return err
-}
-
-func (o *output) Close() error {
-	if o.file == nil {
-		return nil
-	}
-	return errors.Join(o.put(o.partial), o.file.Close())
 }
 
 // folder returns the absolute path of the scenario's folder, which is unpacked into private if it is a zip file.

@@ -139,6 +139,56 @@ func TestFault(t *testing.T) {
 	}
 }
 
+// What a playbook prints without an end fills no disk, and a secret is masked wherever a long line is cut.
+func TestOutput(t *testing.T) {
+	dir := t.TempDir()
+	keep := func(pieces ...string) string {
+		env := &verb.Env{Dir: dir, Mask: func(text string) string { return strings.ReplaceAll(text, "opensesame", "***") }}
+		o, err := (&Playbook{Filename: "site.yml"}).output(env, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range pieces {
+			if _, err := o.Write([]byte(p)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		path := o.file.Name()
+		if err := o.Close(); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	line := strings.Repeat("x", 1<<20-1) + "\n"
+	long := make([]string, 0, 100)
+	for range 99 {
+		long = append(long, line)
+	}
+	text := keep(append(long, "the end\n")...)
+	if want := keptHeadBytesMax + keptTailBytesMax; len(text) < want || len(text) > want+100 ||
+		!strings.Contains(text, fmt.Sprintf("… %d bytes of output left out …", 99*len(line)+8-want)) || !strings.HasSuffix(text, "x\nthe end\n") {
+		t.Errorf("kept %d bytes, which end with %q", len(text), text[len(text)-100:])
+	}
+	for _, before := range []int{lineBytesMax - 12, lineBytesMax - 5, lineBytesMax, lineBytesMax - secretBytesMax - 5, lineBytesMax - secretBytesMax + 5} {
+		for _, piece := range []int{7, 4096, 2 << 20} {
+			var pieces []string
+			for chunk := range slices.Chunk([]byte(strings.Repeat("y", before)+"opensesame"+strings.Repeat("z", 2*lineBytesMax)+"\n"), piece) {
+				pieces = append(pieces, string(chunk))
+			}
+			if got := keep(pieces...); strings.Contains(got, "opens") || strings.Contains(got, "sesame") {
+				t.Errorf("a secret at %d in pieces of %d bytes is in the output", before, piece)
+			}
+		}
+	}
+}
+
 func FuzzTasks(f *testing.F) {
 	f.Add(recorded)
 	f.Add(`{"event": "failed", "host": "\u001b[2J", "task": "a\nb", "seconds": 1e308, "message": "` + strings.Repeat("x", 3000) + `"}` + "\n")
