@@ -16,17 +16,18 @@ const (
 	unixMax   = int64(math.MaxInt64) / 4 / int64(time.Second)
 )
 
-// parseTransaction reads one line without its end. Its Kind is the number of the script, its End is Unix time.
+// parseTransaction reads one line without its end, and returns the number of the client. The Kind of the transaction is the number of the script,
+// its End is Unix time.
 //
 //	client transaction latency|skipped|failed|serialization|deadlock script seconds microseconds [lag, with a rate] [retries]
-func parseTransaction(line []byte, rated bool) (t program.Operation, err error) {
+func parseTransaction(line []byte, rated bool) (client int, t program.Operation, err error) {
 	fields := bytes.Fields(line)
 	want := 6
 	if rated {
 		want = 7
 	}
 	if len(fields) < want || len(fields) > want+1 {
-		return t, fmt.Errorf("%d fields, want %d: %.80q", len(fields), want, line)
+		return 0, t, fmt.Errorf("%d fields, want %d: %.80q", len(fields), want, line)
 	}
 	number := func(i int, most int64) (n int64) {
 		if err != nil {
@@ -41,7 +42,7 @@ func parseTransaction(line []byte, rated bool) (t program.Operation, err error) 
 		}
 		return n
 	}
-	number(0, math.MaxInt32)
+	client = int(number(0, math.MaxInt32))
 	number(1, math.MaxInt64)
 	switch outcome := string(fields[2]); outcome {
 	case "skipped":
@@ -56,5 +57,5 @@ func parseTransaction(line []byte, rated bool) (t program.Operation, err error) 
 	if rated {
 		t.Lag = min(number(6, microsMax)*int64(time.Microsecond), t.Latency)
 	}
-	return t, err
+	return client, t, err
 }

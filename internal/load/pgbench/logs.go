@@ -17,6 +17,7 @@ import (
 type logs struct {
 	config *config
 	shift  int64 // from Unix time to the axis
+	begun  int64 // when the last transaction began, on the axis
 	files  []*logFile
 }
 
@@ -27,6 +28,8 @@ type logFile struct {
 	freed int64
 	part  []byte // of a line
 	last  int64  // end of its last transaction, on the axis
+
+	thread thread
 }
 
 const (
@@ -37,12 +40,12 @@ const (
 
 func newLogs(folder string, pid int, c *config, shift int64) *logs {
 	l := &logs{config: c, shift: shift}
-	for i := range c.threads {
+	for i, t := range threads(c.clients, c.threads) {
 		name := fmt.Sprintf("pgbench.%d", pid)
 		if i > 0 {
 			name += fmt.Sprintf(".%d", i)
 		}
-		l.files = append(l.files, &logFile{path: filepath.Join(folder, name), last: math.MinInt64})
+		l.files = append(l.files, &logFile{path: filepath.Join(folder, name), last: math.MinInt64, thread: t})
 	}
 	return l
 }
@@ -99,7 +102,7 @@ func (l *logs) lines(f *logFile, text []byte, add func(program.Operation)) error
 		if len(f.part) > 0 {
 			line = append(f.part, line...)
 		}
-		t, err := parseTransaction(line, l.config.rate > 0)
+		client, t, err := parseTransaction(line, l.config.rate > 0)
 		if err != nil {
 			return err
 		}
@@ -108,6 +111,9 @@ func (l *logs) lines(f *logFile, text []byte, add func(program.Operation)) error
 		}
 		t.End += l.shift
 		f.last = max(f.last, t.End)
+		if f.thread.add(client, t); !t.Skipped && t.Failed == "" {
+			l.begun = max(l.begun, t.End-t.Latency+t.Lag)
+		}
 		add(t)
 		f.part, text = f.part[:0], text[end+1:]
 	}

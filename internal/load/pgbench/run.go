@@ -1,6 +1,7 @@
 package pgbench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -194,7 +195,7 @@ func (in *instance) drive(ctx context.Context, axis program.Axis, out *program.R
 	}
 	logs := newLogs(in.server.Room.Path(in.log), p.ID(), in.config, shift)
 	defer logs.close()
-	err = in.follow(ctx, p, follower{axis, out, logs, in.series})
+	stopped, err := in.follow(ctx, p, follower{axis, out, logs, in.series})
 	failed, end := p.Wait(), axis.Now()
 	if r := int64(in.workload.Runtime); r > 0 && ctx.Err() == nil && err == nil && failed == nil {
 		// Starting and ending take a while, which is not part of the load. pgbench may end before all of its time has passed since the
@@ -206,6 +207,9 @@ func (in *instance) drive(ctx context.Context, axis program.Axis, out *program.R
 		if lost = "; transactions that it had not yet written to its log are not recorded"; out.First() > 0 {
 			end = 0 // the record ends with the last transaction: no more were written, which is not to say that there were none
 		}
+	}
+	if failed == nil && err == nil {
+		in.noteWaiting(out, logs.neverBegun(cmp.Or(stopped, began+int64(in.workload.Runtime))))
 	}
 	out.Finish(end)
 	text := summary.String()
@@ -223,6 +227,15 @@ func (in *instance) drive(ctx context.Context, axis program.Axis, out *program.R
 		return err
 	}
 	return in.checkHistory(context.WithoutCancel(ctx), in.history, out.Done)
+}
+
+// noteWaiting gives the last interval the transactions that were due and not begun.
+func (in *instance) noteWaiting(out *program.Recorder, waiting uint64) {
+	if waiting == 0 {
+		return
+	}
+	out.Sink = &ending{out.Sink, waiting}
+	fmt.Fprintf(in.said, "note: about %d transactions were due at the end and had not begun: by the rate and the last intended start of each thread; pgbench does not count them\n", waiting)
 }
 
 // unixShift is what has to be added to Unix time for the axis. pgbench adds a constant to a monotonic clock, so that one look at
@@ -248,8 +261,9 @@ func (f *follower) look(p *program.Process) error {
 	return f.logs.read(f.out.Add)
 }
 
-// follow reads the logs until pgbench has ended. Its alarm ends it early: it completes what is in flight and prints its summary.
-func (in *instance) follow(ctx context.Context, p *program.Process, f follower) error {
+// follow reads the logs until pgbench has ended. Its alarm ends it early: it completes what is in flight and prints its summary. Stopped is when
+// that was, 0 if the alarm was pgbench's own.
+func (in *instance) follow(ctx context.Context, p *program.Process, f follower) (stopped int64, err error) {
 	stop := &program.Stopper{Process: p, Signal: syscall.SIGALRM, Grace: stopGrace}
 	defer stop.End()
 	over := make(<-chan time.Time)
@@ -264,19 +278,19 @@ func (in *instance) follow(ctx context.Context, p *program.Process, f follower) 
 	for {
 		select {
 		case <-p.Done():
-			return f.look(p)
+			return stopped, f.look(p)
 		case <-tick.C:
 			if err := f.look(p); err != nil {
 				p.Kill()
 				<-p.Done()
-				return err
+				return stopped, err
 			}
 			f.out.Release(min(f.axis.Now(), max(f.logs.complete(), f.axis.Now()-int64(holdMax))))
 		case <-over:
-			over = nil
+			over, stopped = nil, cmp.Or(stopped, f.axis.Now())
 			stop.Begin()
 		case <-cancelled:
-			cancelled = nil
+			cancelled, stopped = nil, cmp.Or(stopped, f.axis.Now())
 			stop.Begin()
 		}
 	}
