@@ -89,6 +89,9 @@ func (c workloads) checkGenerators() {
 		if !c.checkGenerator(p) || !c.checkServers(p) || len(w.Options) == 0 && p.kind.JobFiles {
 			continue
 		}
+		if _, read := c.sc.Files[w.ConfigFile]; w.ConfigFile != "" && !read && !p.kind.JobFiles {
+			continue // reported with the reason
+		}
 		ask := load.Workload{Name: w.Name, Generator: p.generator, ConfigName: w.ConfigFile, Config: c.sc.Files[w.ConfigFile]}
 		if w.ServerGroup != "" {
 			ask.Remote.Peers = []load.Peer{{VM: w.ServerGroup}}

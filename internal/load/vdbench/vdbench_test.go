@@ -203,7 +203,6 @@ func TestRefused(t *testing.T) {
 		"wd=wd1,sd=sd1,rdpct=50\nrd=rd1,wd=wd1,iorate=5,distribution=d": "5:37",
 		"wd=wd1,sd=sd1" + rd + ",startcmd=reboot":                       "5:26",
 		"wd=wd1,sd=sd1\nrd=rd1,sd=single,iorate=max":                    "5:11",
-		"wd=wd1,sd=sd1\nrd=rd1,wd=wd1,iorate=0":                         "5:22",
 	} {
 		_, _, _, err := vdbench.Compiled(workload(t, two+text))
 		var list *diag.ListError
@@ -221,6 +220,8 @@ func TestRefused(t *testing.T) {
 		"compratio=3\nsd=sd1,lun=/dev/sdb,openflags=o_direct\nwd=wd1,sd=sd1" + rd: "66.67 %",
 		"dedupratio=4,dedupunit=4k\n" + two + "wd=wd1,sd=sd1,xfersize=32k" + rd:   "whole blocks",
 		"hd=a\nhd=b\n" + two + "wd=wd1,sd=sd1" + rd:                               "hd=b",
+		two + "wd=wd1,sd=sd1\nrd=rd1,wd=wd1,iorate=0.":                            "above 0",
+		two + "wd=wd1,sd=sd1,xfersize=0" + rd:                                     "0 bytes",
 		"validate=yes\n" + two + "wd=wd1,sd=sd1" + rd:                             "validate",
 	} {
 		if _, _, _, err := vdbench.Compiled(workload(t, text)); err == nil || !strings.Contains(err.Error(), part) {

@@ -44,7 +44,7 @@ func (f *File) statements(variables map[string]string) (all [][]Parameter) {
 		}
 	}
 	if n := len(open); n > 0 && open[n-1].b == ',' {
-		f.fault(f.word(open[n-1:]), "continued", "the file ends after a comma, which continues a line", "")
+		f.warn(f.word(open[n-1:]), "continued", "if that was the last parameter, remove the comma", "the file ends after a comma, which announces another parameter")
 	}
 	flush()
 	return all
@@ -203,7 +203,7 @@ func (f *File) word(letters []letter) Word {
 		w.Pos.Line, w.Pos.Column = letters[0].line, letters[0].col
 	}
 	if n := len(w.Text); n >= 2 && w.Text[0] == '"' && w.Text[n-1] == '"' {
-		w.Text = w.Text[1 : n-1]
+		w.Text, w.Quoted = w.Text[1:n-1], true
 	}
 	return w
 }

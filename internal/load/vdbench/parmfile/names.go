@@ -2,47 +2,77 @@ package parmfile
 
 import (
 	"fmt"
-	"path"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// Select returns the definitions of a kind that a parameter names: names, wildcards (sd*), ranges (sd1-sd9). Names without a match are
-// errors of the file.
+// Select returns the definitions of a kind that a parameter names: names, wildcards at the end (sd*), and in parentheses ranges
+// ((sd1-sd9)). Names without a match are errors of the file.
 func (f *File) Select(kind Kind, p Parameter) (chosen []*Definition) {
 	all := f.Of(kind)
-	taken := map[*Definition]bool{}
-	for _, word := range p.Values {
-		found := false
-		for _, d := range all {
-			if !matches(word.Text, d.Name.Text) {
-				continue
-			}
-			found = true
-			if !taken[d] {
-				taken[d], chosen = true, append(chosen, d)
-			}
+	named, taken := map[string]*Definition{}, map[*Definition]bool{}
+	for _, d := range all {
+		named[d.Name.Text] = d
+	}
+	add := func(d *Definition) {
+		if !taken[d] {
+			taken[d], chosen = true, append(chosen, d)
 		}
-		if !found {
-			f.fault(word, "not-defined", fmt.Sprintf("no %s=%s", kind, short(word.Text)), "")
+	}
+	for _, word := range p.Values {
+		from, to, dash := strings.Cut(word.Text, "-")
+		prefix, wild := strings.CutSuffix(word.Text, "*")
+		switch d := named[word.Text]; {
+		case dash && p.List && !word.Quoted:
+			f.selectRange(kind, word, from, to, func(name string) bool {
+				d := named[name]
+				if d != nil {
+					add(d)
+				}
+				return d != nil
+			})
+		case d != nil:
+			add(d)
+		case wild && slices.ContainsFunc(all, func(d *Definition) bool { return strings.HasPrefix(d.Name.Text, prefix) }):
+			for _, d := range all {
+				if strings.HasPrefix(d.Name.Text, prefix) {
+					add(d)
+				}
+			}
+		default:
+			f.notDefined(kind, word, dash)
 		}
 	}
 	return chosen
 }
 
-func matches(pattern, name string) bool {
-	if pattern == name {
-		return true
+// notDefined reports a name without a definition, and what vdbench does not have that may have been meant.
+func (f *File) notDefined(kind Kind, word Word, dash bool) {
+	hint := ""
+	switch {
+	case strings.ContainsAny(strings.TrimSuffix(word.Text, "*"), "*?"):
+		hint = "vdbench has one wildcard, a * at the end"
+	case dash:
+		hint = "vdbench reads ranges only in parentheses: (" + short(word.Text) + ")"
 	}
-	if from, to, ok := strings.Cut(pattern, "-"); ok {
-		prefix, low := numbered(from)
-		other, high := numbered(to)
-		own, n := numbered(name)
-		return prefix == other && own == prefix && low >= 0 && n >= low && n <= high && name == own+strconv.Itoa(n)
+	f.fault(word, "not-defined", fmt.Sprintf("no %s=%s", kind, short(word.Text)), hint)
+}
+
+// selectRange selects from sd1 to sd9. In parentheses vdbench reads every name with a dash as a range.
+func (f *File) selectRange(kind Kind, word Word, from, to string, add func(name string) (defined bool)) {
+	prefix, low := numbered(from)
+	other, high := numbered(to)
+	if low < 0 || high < low || prefix != other {
+		f.fault(word, "bad-range", fmt.Sprintf("in parentheses, vdbench reads %s as a range such as sd1-sd9", quote(word.Text)), "put a name with a dash in quotation marks")
+		return
 	}
-	escaped := strings.NewReplacer(`\`, `\\`, "[", `\[`, "?", `\?`).Replace(pattern)
-	ok, err := path.Match(escaped, name)
-	return err == nil && ok
+	for n := low; n <= high; n++ {
+		if name := prefix + strconv.Itoa(n); !add(name) {
+			f.fault(word, "not-defined", fmt.Sprintf("no %s=%s, of the range %s", kind, short(name), short(word.Text)), "")
+			return
+		}
+	}
 }
 
 // numbered cuts a name into its prefix and its number, -1 without one.

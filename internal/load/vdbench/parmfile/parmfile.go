@@ -8,6 +8,7 @@
 package parmfile
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -39,8 +40,9 @@ const defaultName = "default"
 
 // Word is a piece of the text.
 type Word struct {
-	Text string
-	Pos  diag.Position
+	Text   string
+	Pos    diag.Position
+	Quoted bool // in quotation marks, which Text does not have
 }
 
 // Parameter is one key with its values. Key is the full name, whatever abbreviation is in the text.
@@ -71,7 +73,7 @@ type File struct {
 
 // Bounds of hostile files.
 const (
-	definitionsMax = 10_000
+	definitionsMax = 20_000
 	loopMax        = 10_000
 	bytesMax       = 4 << 20
 )
@@ -84,10 +86,11 @@ func Parse(name, text string, variables map[string]string) *File {
 		return f
 	}
 	f.lines = strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
-	state := builder{File: f}
+	state := builder{File: f, names: map[[2]string]bool{}}
 	for _, s := range f.statements(variables) {
 		state.statement(s)
 	}
+	state.define()
 	for _, v := range sortedKeys(variables) {
 		if !f.used[v] {
 			f.Issues.Errorf(diag.Position{File: name}, "unused-variable", "variable %q is set and not in the parameter file", v)
@@ -155,56 +158,106 @@ func (d *Definition) Text(key, fallback string) string {
 // builder makes definitions of statements.
 type builder struct {
 	*File
-	kind Kind // of the definition before
+	kind  Kind // of the definition before
+	open  []Parameter
+	names map[[2]string]bool // kinds and names of definitions
 }
 
-// statement takes the parameters of one logical line.
+// statement takes the parameters of one logical line. Lines do not bound definitions in vdbench: one ends where the next one begins.
 func (b *builder) statement(words []Parameter) {
-	first := words[0]
-	kind := Kind(strings.ToLower(first.Key.Text))
-	if kind == General || !slices.Contains(kinds, kind) {
-		b.general(words)
+	if key := words[0].Key; key.Text == "include" { // at any place
+		b.General.Parameters = append(b.General.Parameters, b.check(General, words)...)
+		return
+	} else if current := b.current(); !isKind(key.Text) && current != General {
+		if _, problem, _ := find(current, key.Text); problem != "" {
+			b.strange(key)
+			return
+		}
+	}
+	if isKind(words[0].Key.Text) && !b.allTaken(words) {
+		b.define()
+	}
+	for _, p := range words {
+		if isKind(p.Key.Text) && !takes(b.current(), p.Key.Text) {
+			b.define()
+		}
+		b.open = append(b.open, p)
+	}
+}
+
+// current is the kind of the open definition.
+func (b *builder) current() Kind {
+	if len(b.open) > 0 && isKind(b.open[0].Key.Text) {
+		return Kind(b.open[0].Key.Text)
+	}
+	return General
+}
+
+// allTaken reports whether a line that begins with sd=, wd= or the like continues the open definition: vdbench takes it for that, even
+// where its author means a new definition at a wrong place. Then it has parameters that the open one does not have.
+func (b *builder) allTaken(words []Parameter) bool {
+	for _, p := range words {
+		if isKind(p.Key.Text) {
+			if !takes(b.current(), p.Key.Text) {
+				return true // the next definition
+			}
+		} else if _, problem, _ := find(b.current(), p.Key.Text); problem != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// strange reports a line that neither begins a definition nor continues one.
+func (b *builder) strange(key Word) {
+	hint := "general parameters come first, before all definitions"
+	if near := diag.Nearest(key.Text, kindNames()); near != "" {
+		hint = "did you mean " + quote(near) + "?"
+	}
+	b.fault(key, "order", fmt.Sprintf("%s begins no definition, and %s has no such parameter", quote(key.Text), b.current()), hint)
+}
+
+// define closes the open definition.
+func (b *builder) define() {
+	words, kind := b.open, b.current()
+	if b.open = nil; len(words) == 0 {
+		return
+	}
+	if kind == General {
+		b.General.Parameters = append(b.General.Parameters, b.check(General, words)...)
 		return
 	}
 	if rank[kind] < rank[b.kind] {
-		b.fault(first.Key, "order", string(kind)+"= after "+string(b.kind)+"=", "the order is general parameters, hd, rg, sd or fsd, wd or fwd, rd")
+		b.fault(words[0].Key, "order", string(kind)+"= after "+string(b.kind)+"=", "the order is general parameters, hd, rg, sd or fsd, wd or fwd, rd")
 	} else {
 		b.kind = kind
 	}
-	name := first.Values[0]
-	if first.List || name.Text == "" || strings.ContainsAny(name.Text, "*,()") {
+	name := words[0].Values[0]
+	if words[0].List || name.Text == "" || strings.ContainsAny(name.Text, "*,()") {
 		b.fault(name, "bad-name", "invalid name "+quote(name.Text)+" of "+string(kind)+"=", "")
 	}
 	own := b.check(kind, words[1:])
 	if name.Text == defaultName {
-		b.Defaults[kind] = inherit(b.Defaults[kind], own)
+		b.Defaults[kind] = b.inherit(b.Defaults[kind], own)
 		return
 	}
-	for _, other := range b.Of(kind) {
-		if other.Name.Text == name.Text {
-			b.fault(name, "defined-twice", string(kind)+"="+name.Text+" is defined twice", "")
-			return
-		}
-	}
-	if len(b.Definitions) < definitionsMax {
-		b.Definitions = append(b.Definitions, b.several(Definition{Kind: kind, Name: name, Parameters: inherit(b.Defaults[kind], own)})...)
-	} else if len(b.Definitions) == definitionsMax {
-		b.fault(name, "too-many", "too many definitions", "")
+	for _, d := range b.several(Definition{Kind: kind, Name: name, Parameters: b.inherit(b.Defaults[kind], own)}) {
+		b.add(d)
 	}
 }
 
-// general takes parameters before all definitions.
-func (b *builder) general(words []Parameter) {
-	if b.kind != "" {
-		w := words[0].Key
-		hint := "general parameters come first; a definition goes on where the line before ends in a comma"
-		if near := diag.Nearest(w.Text, kindNames()); near != "" {
-			hint = "did you mean " + quote(near) + "? " + hint
-		}
-		b.fault(w, "order", quote(w.Text)+" begins neither a definition nor a continued one", hint)
-		return
+// add adds a definition, of which there is one of each kind and name.
+func (b *builder) add(d Definition) {
+	key := [2]string{string(d.Kind), d.Name.Text}
+	switch {
+	case b.names[key]:
+		b.fault(d.Name, "defined-twice", fmt.Sprintf("%s=%s is defined twice", d.Kind, d.Name.Text), "")
+	case len(b.Definitions) >= definitionsMax:
+		b.fault(d.Name, "too-many", "too many definitions", "")
+	default:
+		b.names[key] = true
+		b.Definitions = append(b.Definitions, d)
 	}
-	b.General.Parameters = append(b.General.Parameters, b.check(General, words)...)
 }
 
 // check replaces abbreviations by full keys and reports keys and values that vdbench does not have.
@@ -215,27 +268,51 @@ func (b *builder) check(kind Kind, words []Parameter) (known []Parameter) {
 			b.fault(p.Key, "unknown-key", problem, hint)
 			continue
 		}
-		if repeats := func(o Parameter) bool { return o.Key.Text == s.key }; !s.repeats && slices.ContainsFunc(known, repeats) {
-			b.fault(p.Key, "given-twice", quote(s.key)+" is given twice", "")
-			continue
-		}
 		p.Key.Text = s.key
 		if problem := s.check(p); problem != "" {
 			b.fault(p.Values[0], "bad-value", s.key+": "+problem, "")
 			continue
+		}
+		before := slices.IndexFunc(known, func(o Parameter) bool { return o.Key.Text == s.key })
+		switch {
+		case s.repeats || before < 0:
+		case b.staysLoop(known[before], p):
+			continue
+		case s.once:
+			b.fault(p.Key, "given-twice", quote(s.key)+" is given twice", fmt.Sprintf("write one list: %s=(…,…)", s.key))
+			continue
+		default:
+			b.warn(p.Key, "given-twice", "remove one of them", "%s is given twice, and the last one counts", quote(s.key))
+			known = slices.Delete(known, before, before+1)
 		}
 		known = append(known, p)
 	}
 	return known
 }
 
+// staysLoop refuses a rate that follows a list of rates for the same run: vdbench keeps running the loop of the list.
+func (b *builder) staysLoop(before, p Parameter) bool {
+	key := p.Key.Text
+	stays := (key == "iorate" || key == "fwdrate") && len(before.Values) > 1 && len(p.Values) == 1
+	if stays {
+		b.fault(p.Key, "given-twice", fmt.Sprintf("%s was a list before, and vdbench runs every rate of that list again", key), "write the list only in the runs that need it")
+	}
+	return stays
+}
+
 // inherit puts parameters in place of the defaults with their key.
-func inherit(defaults, own []Parameter) []Parameter {
+func (b *builder) inherit(defaults, own []Parameter) []Parameter {
 	merged := slices.DeleteFunc(slices.Clone(defaults), func(p Parameter) bool {
-		return slices.ContainsFunc(own, func(o Parameter) bool { return o.Key.Text == p.Key.Text })
+		at := slices.IndexFunc(own, func(o Parameter) bool { return o.Key.Text == p.Key.Text })
+		if at >= 0 {
+			b.staysLoop(p, own[at])
+		}
+		return at >= 0
 	})
 	return append(merged, own...)
 }
+
+func isKind(key string) bool { return key != string(General) && slices.Contains(kinds, Kind(key)) }
 
 func kindNames() (names []string) {
 	for _, k := range kinds[1:] {

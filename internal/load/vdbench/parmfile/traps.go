@@ -3,6 +3,7 @@ package parmfile
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/braggdev/bragg/internal/diag"
@@ -11,9 +12,7 @@ import (
 // traps warns of what vdbench runs although its author hardly means it, and reports what it refuses.
 func (f *File) traps() {
 	for _, sd := range f.Of(Storage) {
-		if _, has := sd.Get("lun"); !has {
-			f.fault(sd.Name, "no-lun", "sd="+sd.Name.Text+" has no lun", "")
-		}
+		f.lun(sd)
 	}
 	for _, fsd := range f.Of(FileSystem) {
 		if _, has := fsd.Get("anchor"); !has {
@@ -22,6 +21,7 @@ func (f *File) traps() {
 	}
 	f.selections(Workload, "sd", Storage)
 	f.selections(FileWork, "fsd", FileSystem)
+	f.hosts()
 	for _, rd := range f.Of(Run) {
 		f.run(rd)
 	}
@@ -33,6 +33,54 @@ func (f *File) selections(kind Kind, key string, of Kind) {
 		if p, has := d.Get(key); has {
 			f.Select(of, p)
 		}
+	}
+}
+
+// localhost is the host of a file without hd=.
+const localhost = "localhost"
+
+// hosts checks the hosts that definitions name. Those of a workload on file systems have no wildcards.
+func (f *File) hosts() {
+	names := []string{localhost}
+	for _, hd := range f.Of(Host) {
+		names = append(names, hd.Name.Text)
+	}
+	for _, kind := range hostKinds {
+		for _, word := range f.words(kind, "host") {
+			prefix, wild := strings.CutSuffix(word.Text, "*")
+			fits := func(name string) bool {
+				return name == word.Text || wild && kind != FileWork && strings.HasPrefix(name, prefix)
+			}
+			if !slices.ContainsFunc(names, fits) {
+				f.fault(word, "not-defined", fmt.Sprintf("no hd=%s", short(word.Text)), "")
+			}
+		}
+	}
+}
+
+// words are the values of a parameter in all definitions of a kind.
+func (f *File) words(kind Kind, key string) (all []Word) {
+	for _, d := range f.Of(kind) {
+		for _, p := range d.Parameters {
+			if p.Key.Text == key {
+				all = append(all, p.Values...)
+			}
+		}
+	}
+	return all
+}
+
+// lun checks that a storage definition has one, or one for each of its hosts.
+func (f *File) lun(sd *Definition) {
+	count := map[string]int{}
+	for _, p := range sd.Parameters {
+		count[p.Key.Text]++
+	}
+	switch luns := count["lun"]; {
+	case luns == 0:
+		f.fault(sd.Name, "no-lun", "sd="+sd.Name.Text+" has no lun", "")
+	case luns > 1 && count["host"] != luns:
+		f.fault(sd.Word("lun"), "given-twice", fmt.Sprintf("sd=%s has %d luns, and not a host= for each of them", sd.Name.Text, luns), "write one sd for each lun")
 	}
 }
 

@@ -67,7 +67,10 @@ func rate(text string) string {
 	if v := ParseRate(text); v > 0 && !math.IsInf(v, 0) {
 		return ""
 	}
-	return number(text)
+	if problem := number(text); problem != "" {
+		return problem
+	}
+	return fmt.Sprintf("%s is not a rate: want operations per second above 0, or max", quote(text))
 }
 
 // ParseRate reads operations per second, which may have the unit of a size: 1k is 1024. Other text is 0.
@@ -191,8 +194,11 @@ type Share struct {
 func (p Parameter) mix() (shares []Share, problem string) {
 	if len(p.Values) == 1 {
 		n, ok := ParseSize(p.Values[0].Text)
-		if !ok || n == 0 {
-			return nil, size(p.Values[0].Text + "?")
+		if !ok {
+			return nil, size(p.Values[0].Text)
+		}
+		if n == 0 {
+			return nil, "a transfer of 0 bytes is not a load"
 		}
 		return []Share{{n, 100}}, ""
 	}
