@@ -1,10 +1,14 @@
 package iperf3
 
 import (
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/braggdev/bragg/internal/interval"
 )
 
 // recorded are outputs of clients of iperf3 3.12 (Debian 12) and 3.21+ (commit c9b7422, built with gcc), of tests of two seconds at 400 Mbit/s.
@@ -168,4 +172,36 @@ func FuzzOutput(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Streams are compared with those of their own direction: a path that is faster one way has no unequal streams.
+func TestSpreadOfStreams(t *testing.T) {
+	for _, c := range []struct {
+		config config
+		bytes  []float64 // of each stream, pair by pair
+		want   float64
+	}{
+		{config{streams: 2, sends: true}, []float64{100, 300}, 100},
+		{config{streams: 2, sends: true, receives: true}, []float64{100, 100, 900, 900}, 0},
+		{config{streams: 2, sends: true, receives: true}, []float64{100, 100, 900, 900, 300, 300, 900, 900}, 100},
+		{config{streams: 2, sends: true, receives: true}, []float64{0, 0, 900, 300}, 100},
+		{config{streams: 2, sends: true, receives: true}, []float64{0, 0, 0, 0}, math.NaN()},
+	} {
+		r := &record{config: &c.config, names: c.config.gauges(len(c.bytes) / c.config.streams / c.config.directions())}
+		for range r.names {
+			r.values = append(r.values, math.NaN())
+		}
+		f := &flow{bytes: c.bytes}
+		for range c.bytes {
+			f.seconds = append(f.seconds, 1)
+		}
+		r.setStreams(f)
+		got := r.values[slices.IndexFunc(r.names, func(g interval.Gauge) bool { return g.Name == gaugeSpread })]
+		if float64(got) != c.want && !(math.IsNaN(float64(got)) && math.IsNaN(c.want)) {
+			t.Errorf("%v: spread %g, want %g", c.bytes, got, c.want)
+		}
+	}
+	if slices.ContainsFunc((&config{streams: 1, sends: true, receives: true}).gauges(1), func(g interval.Gauge) bool { return g.Name == gaugeSpread }) {
+		t.Error("one stream in each direction has a spread")
+	}
 }

@@ -43,7 +43,7 @@ func (c *config) gauges(pairs int) []interval.Gauge {
 	add(!c.udp && c.sends, gaugeRoundTrip, "ms")
 	add(c.udp, gaugeJitter, "ms")
 	n := c.streams * c.directions() * max(1, pairs)
-	add(n > 1, gaugeSpread, "%")
+	add(c.streams*max(1, pairs) > 1, gaugeSpread, "%")
 	for i := range min(n, streamsShown) {
 		add(n > 1, fmt.Sprintf("stream %d", i+1), "MB/s")
 	}
@@ -167,8 +167,7 @@ const flowsKept = 64
 
 // setStreams sets the gauges of streams to what they were in one interval.
 func (r *record) setStreams(f *flow) {
-	var all []float64
-	sum := 0.0
+	var speeds [2][]float64 // of each direction: a path may be asymmetric
 	for k, bytes := range f.bytes {
 		if f.seconds[k] == 0 { // its pair has not reported yet
 			continue
@@ -177,11 +176,24 @@ func (r *record) setStreams(f *flow) {
 		if k < streamsShown {
 			r.set(fmt.Sprintf("stream %d", k+1), speed/1e6)
 		}
-		all, sum = append(all, speed), sum+speed
+		d := r.config.direction(k % (r.config.streams * r.config.directions()))
+		speeds[d] = append(speeds[d], speed)
 	}
-	if sum > 0 {
-		r.set(gaugeSpread, (slices.Max(all)-slices.Min(all))/(sum/float64(len(all)))*100)
+	if widest := max(spread(speeds[sent]), spread(speeds[received])); widest >= 0 {
+		r.set(gaugeSpread, widest)
 	}
+}
+
+// spread is the fastest minus the slowest, in percent of the mean; -1 if nothing was moved.
+func spread(speeds []float64) float64 {
+	sum := 0.0
+	for _, s := range speeds {
+		sum += s
+	}
+	if sum == 0 {
+		return -1
+	}
+	return (slices.Max(speeds) - slices.Min(speeds)) / (sum / float64(len(speeds))) * 100
 }
 
 // gauge computes what a report says of this VM.
