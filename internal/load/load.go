@@ -85,6 +85,14 @@ func (w *Workload) Device(name string) (Device, bool) {
 type Scale struct {
 	Factor    float64 `json:"factor,omitempty"`
 	BlocksMin int     `json:"blocks_min,omitempty"`
+	// Times is less than 1 in a rehearsal that shortens times. It is for times in the configuration itself, and only for generators
+	// that return Plan.TakesShortest; Workload.Runtime is shortened already.
+	Times float64 `json:"times,omitempty"`
+}
+
+// Rehearsed reports whether anything is scaled.
+func (s Scale) Rehearsed() bool {
+	return s.Factor > 0 && s.Factor < 1 || s.Times > 0 && s.Times < 1
 }
 
 // Plan is what a workload would do, determined without touching anything.
@@ -130,6 +138,8 @@ type Plan struct {
 	// maximum that its runtimes allow, both without Workload.Runtime; 0 if the configuration does not define it.
 	TakesLeast time.Duration `json:"takes_least_ns,omitempty"`
 	TakesMost  time.Duration `json:"takes_most_ns,omitempty"`
+	// TakesShortest is the least duration to which Scale.Times shortens the load; 0 if it does not.
+	TakesShortest time.Duration `json:"takes_shortest_ns,omitempty"`
 	// Timed: at least one job ends by time, according to the configuration. A load that is not timed and has no runtime
 	// lasts until its data is processed, and its duration is a result.
 	Timed bool `json:"timed,omitempty"`

@@ -68,6 +68,7 @@ type script struct {
 	*draft
 	steps   []Bound
 	factor  float64          // time factor, 1 in a full run
+	planned float64          // time factor with which the workloads are planned
 	lasting map[int]*lasting // of a rehearsal, by index of the step that starts the load
 }
 
@@ -133,7 +134,7 @@ func newBinder(sc *scenario.Scenario, inventory target.Inventory, capabilities [
 		d.inventory.Nodes = slices.Clone(inventory.Nodes[:rehearsalNodesMax])
 	}
 	d.plan = d.newPlan()
-	return &binder{script: &script{draft: d, factor: 1}, capabilities: capabilities}
+	return &binder{script: &script{draft: d, factor: 1, planned: 1}, capabilities: capabilities}
 }
 
 func (c *draft) newPlan() *Plan {
@@ -380,7 +381,7 @@ func (b Bound) Rebind(factor float64) verb.Step {
 func (c *script) times(factor float64, boots bool) (starts, lengths []time.Duration) {
 	var ignored diag.List
 	v := c.newView(&ignored)
-	v.Sizes, v.Boots = c.plan.loadSizes(), boots
+	v.Sizes, v.Boots = c.loadSizes(factor), boots
 	lengths = c.walk(v, factor, func(int, verb.Step, bool) { starts = append(starts, v.Clock) })
 	return starts, lengths
 }

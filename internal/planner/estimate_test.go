@@ -1,6 +1,7 @@
 package planner_test
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -61,6 +62,52 @@ func TestEstimateCountsRatesAndRuntimes(t *testing.T) {
 		rehearsal := compile(planner.Options{Rehearse: asked}, "  - test.Wait: {duration_secs: 1000}\n")
 		if off := rehearsal.Estimate.Run - asked; off.Abs() > time.Second && c.steps[len(c.steps)-4:] != "60}\n" {
 			t.Errorf("%v to %v: the rehearsal takes %v, asked for %v", c.least, c.most, rehearsal.Estimate.Run, asked)
+		}
+	}
+}
+
+// timed has times of its own in its configuration, which rehearsals shorten.
+type timed struct{ plannertest.Plain }
+
+const (
+	timedTakes    = 10 * time.Minute
+	timedShortest = 6 * time.Second
+)
+
+func (timed) Plan(w load.Workload) (load.Plan, error) {
+	p, err := plannertest.Plain{}.Plan(w)
+	p.Timed, p.TakesShortest, p.TakesMost = true, timedShortest, timedTakes
+	if f := w.Scale.Times; f > 0 && f < 1 {
+		p.TakesMost = max(timedShortest, time.Duration(float64(timedTakes)*f))
+	}
+	p.TakesLeast = p.TakesMost
+	return p, err
+}
+
+// TestRehearsalScalesTimesOfConfigurations: a load without a runtime is shortened by its generator, with the factor that the plan states.
+func TestRehearsalScalesTimesOfConfigurations(t *testing.T) {
+	l := newLab(t, 4)
+	inventory, err := l.fake.Inventory(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	catalog := plannertest.Catalog()
+	catalog.Generators = load.Kinds{{Name: "native", Generator: timed{}, JobFiles: true}}
+	text := plannertest.Head + plannertest.Deployed + "run:\n  - workload.Start: {workload_name: Load}\n"
+	for asked, want := range map[time.Duration]struct {
+		takes  time.Duration
+		factor float64
+	}{time.Minute: {time.Minute, 0.1}, time.Second: {timedShortest, 1.0 / 600}, time.Hour: {timedTakes, 1}} {
+		plan, err := planner.Compile(plannertest.Load(t, text), inventory, target.Capabilities(l.fake), catalog, planner.Options{Rehearse: asked})
+		if err != nil {
+			t.Fatal(err)
+		}
+		factor, scale := plan.Rehearsal.TimeFactor, plan.Workloads[0].Scale.Times
+		if (plan.Estimate.Run-want.takes).Abs() > 10*time.Millisecond || plan.Estimate.Rough || math.Abs(factor/want.factor-1) > 1e-3 || scale != factor && want.factor < 1 {
+			t.Errorf("%s: the run takes %s, times × %g, and the load is planned with %g", asked, plan.Estimate.Run, factor, scale)
+		}
+		if noted := strings.Contains(planText(t, plan), "lengthen the run phase to about 6 s"); noted != (asked == time.Second) {
+			t.Errorf("%s: the plan has a note about floors: %t", asked, noted)
 		}
 	}
 }

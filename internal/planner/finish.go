@@ -34,7 +34,7 @@ func (c finisher) finishSteps() {
 	starts, lengths := c.times(c.factor, true)
 	var ignored diag.List
 	v := c.newView(&ignored)
-	v.Sizes = c.plan.loadSizes()
+	v.Sizes = c.loadSizes(c.factor)
 	labels := c.labels()
 	c.walk(v, 1, func(i int, _ verb.Step, late bool) {
 		b := c.steps[i]

@@ -58,7 +58,7 @@ type plannedStep struct {
 func (c *script) plannedSteps() []plannedStep {
 	var ignored diag.List
 	v := c.newView(&ignored)
-	v.Sizes = c.plan.loadSizes()
+	v.Sizes = c.loadSizes(c.factor)
 	out := make([]plannedStep, len(c.steps))
 	lengths := c.walk(v, 1, func(i int, step verb.Step, late bool) {
 		out[i].from, out[i].late = v.Clock, late

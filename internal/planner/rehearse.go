@@ -304,9 +304,10 @@ func (c rehearsing) chooseTimes() {
 	case full <= asked:
 		c.factor = 1
 	case c.runLength(factorLeast) > asked:
-		c.factor = asked.Seconds() / full.Seconds()
+		factor := asked.Seconds() / full.Seconds()
 		c.note("floors (3 s a workload, 1 s a wait) lengthen the run phase to about %s instead of %s",
-			unit.FormatDuration(c.runLength(c.factor)), unit.FormatDuration(asked))
+			unit.FormatDuration(c.runLength(factor)), unit.FormatDuration(asked))
+		c.factor = factor
 	default:
 		low, high := 0.0, 1.0
 		for range 50 {
@@ -329,6 +330,7 @@ func (c rehearsing) chooseTimes() {
 	}
 	c.noteUses()
 	// The description of each load in the plan, including its fio command, must match the scaled runtime.
+	c.planned = c.factor
 	for _, p := range c.plan.workloads {
 		c.planWorkload(p, false)
 	}

@@ -126,7 +126,7 @@ func (c workloads) listWorkloads() {
 	for _, w := range c.sc.Workloads {
 		p := c.plan.workloads[w.Name]
 		c.plan.Workloads = append(c.plan.Workloads, plan.Workload{Name: w.Name, Group: w.Group, ConfigFile: w.ConfigFile,
-			Generator: p.generator, Options: p.scenario.Options, Servers: p.servers(), Scale: p.scale, Load: p.loadPlan, Prefill: p.fillPlan})
+			Generator: p.generator, Options: p.scenario.Options, Servers: p.servers(), Scale: c.scale(p), Load: p.loadPlan, Prefill: p.fillPlan})
 	}
 }
 
@@ -228,7 +228,7 @@ func (c workloads) workloadValue(p *workloadPlan, group plan.Group) load.Workloa
 	w := load.Workload{
 		Name: p.scenario.Name, Group: group.Name, VM: plan.VMName(group.Prefix, 0), Instance: 1, Generator: p.generator,
 		ConfigName: p.scenario.ConfigFile, Config: c.sc.Files[p.scenario.ConfigFile], Options: p.scenario.Options,
-		Runtime: p.runtime, Seed: c.options.Seed, Scale: p.scale,
+		Runtime: p.runtime, Seed: c.options.Seed, Scale: c.scale(p),
 	}
 	w.Remote.VMs = group.Count
 	if s := p.servers(); s != nil && !s.First {
@@ -301,11 +301,20 @@ func (p *Plan) touchedBytes(group string) int64 {
 	return extent.Bytes(all)
 }
 
+// scale is that of a workload in a rehearsal.
+func (c *script) scale(p *workloadPlan) load.Scale {
+	s := p.scale
+	if c.factor < 1 {
+		s.Times = c.factor
+	}
+	return s
+}
+
 // loadSizes returns for each load how many bytes one run of it moves on each VM, if its size bounds it, and the duration
-// in its configuration.
-func (p *Plan) loadSizes() map[string]verb.LoadSize {
+// in its configuration, with a time factor.
+func (c *script) loadSizes(factor float64) map[string]verb.LoadSize {
 	out := map[string]verb.LoadSize{}
-	for name, w := range p.workloads {
+	for name, w := range c.plan.workloads {
 		for prefill, answer := range map[bool]*load.Plan{false: w.loadPlan, true: w.fillPlan} {
 			if answer == nil {
 				continue
@@ -317,8 +326,21 @@ func (p *Plan) loadSizes() map[string]verb.LoadSize {
 					n += e.Length
 				}
 			}
-			out[verb.LoadKey(name, prefill)] = verb.LoadSize{Bytes: n, Least: answer.TakesLeast, Most: answer.TakesMost}
+			size := verb.LoadSize{Bytes: n, Least: answer.TakesLeast, Most: answer.TakesMost}
+			if shortest := answer.TakesShortest; shortest > 0 {
+				size.Least = shortened(size.Least, factor/c.planned, shortest)
+				size.Most = shortened(size.Most, factor/c.planned, shortest)
+			}
+			out[verb.LoadKey(name, prefill)] = size
 		}
 	}
 	return out
+}
+
+// shortened is a time in a rehearsal; 0 is none.
+func shortened(d time.Duration, factor float64, shortest time.Duration) time.Duration {
+	if d == 0 || factor >= 1 {
+		return d
+	}
+	return min(d, max(shortest, time.Duration(float64(d)*factor)))
 }

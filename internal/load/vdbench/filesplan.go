@@ -126,9 +126,9 @@ func (c *config) planFiles(w *load.Workload) (load.Plan, error) {
 		return p, nil
 	}
 	for i := range f.runs {
-		f.planRun(i, &p)
+		f.planRun(i, &p, c.inRehearsal(f.runs[i].elapsed))
 	}
-	p.TakesLeast = c.takes()
+	p.TakesLeast, p.TakesShortest = c.takes(), c.shortest
 	if !slices.ContainsFunc(f.runs, func(r fileRun) bool { return r.format.any() }) {
 		p.TakesMost = p.TakesLeast
 	}
@@ -139,7 +139,7 @@ func (c *config) planFiles(w *load.Workload) (load.Plan, error) {
 }
 
 // planRun adds one run to a plan.
-func (f *files) planRun(i int, p *load.Plan) {
+func (f *files) planRun(i int, p *load.Plan, length string) {
 	r := &f.runs[i]
 	text := fmt.Sprintf("run %d: %s", i+1, r.name)
 	if r.warmup > 0 {
@@ -148,7 +148,7 @@ func (f *files) planRun(i int, p *load.Plan) {
 	if r.format.only {
 		text = fmt.Sprintf("run %d: format only", i+1)
 	}
-	p.Notes = append(p.Notes, text)
+	p.Notes = append(p.Notes, text+length)
 	if r.format.any() || p.BytesWritten < 0 {
 		p.BytesWritten = -1
 	}

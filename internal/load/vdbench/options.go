@@ -12,6 +12,7 @@ import (
 	"github.com/braggdev/bragg/internal/load/program"
 	"github.com/braggdev/bragg/internal/load/vdbench/own"
 	"github.com/braggdev/bragg/internal/load/vdbench/parmfile"
+	"github.com/braggdev/bragg/internal/unit"
 )
 
 // config is a workload, read.
@@ -23,6 +24,8 @@ type config struct {
 	fileSystem program.FileSystem // of that disk, if it is a block device
 	own        *own.File          // of the user's own vdbench, in place of runs
 	errorsMax  uint64             // errors that end the load
+	shortest   time.Duration      // of the shortest rehearsal
+	fitted     bool               // times are those of a rehearsal
 }
 
 func (c *config) issues() diag.List {
@@ -107,24 +110,25 @@ func parse(w *load.Workload) (*config, error) {
 	return c, nil
 }
 
-// rehearsedMax is how long each run of a rehearsal takes at most that has no runtime of its own.
-const rehearsedMax = 3 * time.Second
+// rehearsedMin is how long each run of a rehearsal takes at least, if it is that long in the file.
+const rehearsedMin = 3 * time.Second
 
-// fit shortens the runs of a rehearsal, so that all of them run.
+// fit shortens the runs of a rehearsal: by its factor, or so that all of them run within the runtime of the load.
 func (c *config) fit(w *load.Workload) {
-	if w.Scale.Factor <= 0 || w.Scale.Factor >= 1 {
+	total := c.takes()
+	c.shortest = c.takesAtLeast()
+	least, factor := rehearsedMin, w.Scale.Times
+	if w.Runtime > 0 && w.Scale.Rehearsed() {
+		least, factor = 0, float64(w.Runtime)/float64(max(1, total))
+	}
+	if c.fitted = factor > 0 && factor < 1; !c.fitted {
 		return
 	}
-	factor := 1.0
-	if total := c.takes(); w.Runtime > 0 && total > w.Runtime {
-		factor = float64(w.Runtime) / float64(total)
-	}
 	shrink := func(elapsed, warmup, interval, pause *time.Duration) {
-		for _, t := range []*time.Duration{elapsed, warmup, interval, pause} {
-			if *t = time.Duration(float64(*t) * factor); w.Runtime == 0 {
-				*t = min(*t, rehearsedMax)
-			}
+		shorter := func(t time.Duration) time.Duration {
+			return time.Duration(float64(t) * factor).Round(time.Millisecond)
 		}
+		*elapsed, *warmup, *pause = max(min(*elapsed, least), shorter(*elapsed)), shorter(*warmup), shorter(*pause)
 		*interval = min(*interval, *elapsed/2)
 	}
 	for i := range c.runs {
@@ -135,6 +139,27 @@ func (c *config) fit(w *load.Workload) {
 		r := &c.files.runs[i]
 		shrink(&r.elapsed, &r.warmup, &r.interval, &r.pause)
 	}
+}
+
+// takesAtLeast is how long all runs take in the shortest rehearsal.
+func (c *config) takesAtLeast() (sum time.Duration) {
+	for i := range c.runs {
+		sum += min(c.runs[i].elapsed, rehearsedMin)
+	}
+	for i := range c.files.runs {
+		if r := &c.files.runs[i]; !r.format.only {
+			sum += min(r.elapsed, rehearsedMin)
+		}
+	}
+	return sum
+}
+
+// inRehearsal states the length of a run, where that is not the one in its name.
+func (c *config) inRehearsal(elapsed time.Duration) string {
+	if !c.fitted {
+		return ""
+	}
+	return fmt.Sprintf("; %s in this rehearsal", unit.FormatDuration(elapsed))
 }
 
 // takes is how long all runs take, without what ends them early.

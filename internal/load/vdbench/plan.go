@@ -35,7 +35,7 @@ func (c *config) plan(g Generator, w *load.Workload) (load.Plan, error) {
 		}
 	}
 	p.Engine, p.Extents = c.engine(p.Engine), extent.Merge(p.Extents)
-	p.TakesMost = c.takes()
+	p.TakesMost, p.TakesShortest = c.takes(), c.shortest
 	if !c.endsEarly() {
 		p.TakesLeast = p.TakesMost
 	}
@@ -86,7 +86,7 @@ func (c *config) planRun(g Generator, w *load.Workload, i int, p *load.Plan) err
 	if r.warmup > 0 {
 		text += fmt.Sprintf("; warm-up %s", unit.FormatDuration(r.warmup))
 	}
-	p.Notes = append(p.Notes, text)
+	p.Notes = append(p.Notes, text+c.inRehearsal(r.elapsed))
 	for _, note := range compiled.Notes() {
 		if !slices.Contains(p.Notes, note) {
 			p.Notes = append(p.Notes, note)

@@ -30,16 +30,21 @@ type File struct {
 	disk       string                 // that the trees of file systems are on, if the file has any
 	fileSystem program.FileSystem     // of that disk, if it is a block device
 	factor     float64                // of files in each folder; less than 1 in a rehearsal
+	times      float64                // of the times of runs, as well
 	takes      time.Duration
-	io         [2]bool  // whether workloads on file systems read and write
-	others     []string // other operations of theirs
+	shortest   time.Duration // of a rehearsal
+	io         [2]bool       // whether workloads on file systems read and write
+	others     []string      // other operations of theirs
 }
 
 // Read checks what would reach vdbench. The trees of file systems are on a disk, which has a file system of its own if it is a block device.
 func Read(f *parmfile.File, w *load.Workload, disk string, files program.FileSystem) *File {
-	o := &File{file: f, factor: 1, fileSystem: files}
+	o := &File{file: f, factor: 1, times: 1, fileSystem: files}
 	if s := w.Scale.Factor; s > 0 && s < 1 {
 		o.factor = s
+	}
+	if s := w.Scale.Times; s > 0 && s < 1 && w.Runtime == 0 {
+		o.times = s
 	}
 	o.check(&f.General)
 	for i := range f.Definitions {
@@ -55,7 +60,9 @@ func Read(f *parmfile.File, w *load.Workload, disk string, files program.FileSys
 		case parmfile.FileSystem:
 			o.disk = disk
 		case parmfile.Run:
-			o.takes += d.Seconds("warmup", 0) + d.Seconds("elapsed", 30*time.Second)
+			elapsed := o.lasts(d, "elapsed")
+			o.takes += o.lasts(d, "warmup") + elapsed
+			o.shortest += min(elapsed, elapsedMin)
 		}
 	}
 	o.io, o.others = kindsOf(f)
@@ -113,7 +120,7 @@ const extentMin = 1 << 20
 
 // Plan describes what would run.
 func (o *File) Plan(w *load.Workload) (load.Plan, error) {
-	p := load.Plan{Engine: o.Engine(), Timed: true, TakesLeast: o.takes, BytesWritten: -1, Notes: []string{"vdbench itself runs, as it is installed on the VM"},
+	p := load.Plan{Engine: o.Engine(), Timed: true, TakesLeast: o.takes, TakesShortest: o.shortest, BytesWritten: -1, Notes: []string{"vdbench itself runs, as it is installed on the VM"},
 		Program: &load.ProgramPlan{Needs: needs, Commands: []string{"vdbench -f run.parm -o output"}}}
 	if w.Prefill && o.disk == "" {
 		return p, &diag.Error{Code: "bad-generator-option", Exit: diag.ExitData, Message: "workload.PrefillRun: a vdbench of your own prefills nothing",
@@ -139,7 +146,7 @@ func (o *File) Plan(w *load.Workload) (load.Plan, error) {
 		}
 	}
 	if w.Prefill {
-		p.Jobs, p.Extents, p.BytesWritten, p.Timed, p.TakesLeast = nil, nil, 0, false, 0
+		p.Jobs, p.Extents, p.BytesWritten, p.Timed, p.TakesLeast, p.TakesShortest = nil, nil, 0, false, 0, 0
 		p.Program.Commands = nil
 		p.Notes = append(p.Notes, "vdbench makes its files itself (format=yes)")
 	}

@@ -97,13 +97,13 @@ func (o *File) text(at places) string {
 				out.WriteString(",anchor=" + at.anchor(p.Values[0].Text))
 			case key == "files" && o.factor < 1:
 				fmt.Fprintf(&out, ",files=%d", o.files(d))
-			case d.Kind == parmfile.Run && key == "interval":
+			case d.Kind == parmfile.Run && (key == "interval" || o.times < 1 && slices.Contains(timesOfRuns, key)):
 			default:
 				out.WriteString("," + written(p))
 			}
 		}
 		if d.Kind == parmfile.Run {
-			out.WriteString(",interval=1")
+			out.WriteString(o.rehearsed(d) + ",interval=1")
 		}
 		out.WriteString("\n")
 	}
