@@ -63,9 +63,12 @@ func (o *Options) Choice(name string, words []string) {
 	}
 }
 
-// DataSize reads the size of a data set. It needs a unit below a MiB: "50" are 50 bytes, and never what was meant.
+// DataSize reads the size of a data set, which is not 0. It needs a unit below a MiB: "50" are 50 bytes, and never what was meant.
 func DataSize(text string) (int64, error) {
 	n, err := unit.ParseBytes(text)
+	if err == nil && n == 0 {
+		return 0, errors.New("no data")
+	}
 	if err == nil && n < unit.MiB && strings.Trim(text, "0123456789. ") == "" {
 		return 0, errors.New("no unit")
 	}

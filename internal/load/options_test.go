@@ -11,7 +11,7 @@ import (
 func TestDataSize(t *testing.T) {
 	for text, want := range map[string]int64{
 		"50": 0, "50.5": 0, "100000": 0, "": 0, "fifty": 0,
-		"1048576": unit.MiB, "107374182400": 100 * unit.GiB, "50GiB": 50 * unit.GiB, "50 GiB": 50 * unit.GiB, "512B": 512, "16K": 16 * unit.KiB,
+		"1048576": unit.MiB, "107374182400": 100 * unit.GiB, "50GiB": 50 * unit.GiB, "50 GiB": 50 * unit.GiB, "512B": 512, "0": 0, "0GiB": 0, "0.0001B": 0, "16K": 16 * unit.KiB,
 	} {
 		if got, err := load.DataSize(text); got != want || (err == nil) != (want > 0) {
 			t.Errorf("%q: %d, %v, want %d", text, got, err, want)

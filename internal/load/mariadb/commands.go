@@ -1,7 +1,6 @@
 package mariadb
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
@@ -74,7 +73,7 @@ func (k Commands) Mariadbd() program.Command {
 	}
 	for _, s := range k.config.Settings {
 		value := s.Value
-		if slices.Contains(sizeNames, s.Name) {
+		if parameters[s.Name].size {
 			bytes, _ := unit.ParseBytes(value) // it was checked
 			value = strconv.FormatInt(bytes, 10)
 		}

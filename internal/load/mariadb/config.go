@@ -2,9 +2,7 @@ package mariadb
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
-	"strconv"
 
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/database"
@@ -23,30 +21,6 @@ type Config struct {
 
 // PlaceNames are the options that say where the database is.
 var PlaceNames = slices.Concat([]string{"disk", "endpoint", "redo_disk"}, database.EndpointNames, program.FileSystemNames)
-
-// settings are the parameters of the server that a scenario may set. None of them runs a command or reads a file.
-var settings = database.Settings{Check: check, Names: []string{
-	"innodb_adaptive_flushing", "innodb_buffer_pool_size", "innodb_deadlock_detect", "innodb_doublewrite", "innodb_flush_log_at_trx_commit",
-	"innodb_flush_method", "innodb_flush_neighbors", "innodb_io_capacity", "innodb_io_capacity_max", "innodb_lock_wait_timeout",
-	"innodb_log_buffer_size", "innodb_log_file_size", "innodb_max_dirty_pages_pct", "innodb_purge_threads", "innodb_read_io_threads",
-	"innodb_use_native_aio", "innodb_write_io_threads", "large_pages", "log_bin", "sync_binlog", "thread_handling", "transaction_isolation",
-}}
-
-var sizeNames = []string{"innodb_buffer_pool_size", "innodb_log_buffer_size", "innodb_log_file_size"}
-
-var plainNumber = regexp.MustCompile(`^\d+$`)
-
-func check(name, value string) string {
-	switch {
-	case slices.Contains(sizeNames, name):
-		if _, err := unit.ParseBytes(value); err != nil || plainNumber.MatchString(value) {
-			return strconv.Quote(value) + " is not a size such as 2GiB"
-		}
-	case name == "log_bin" && value != "on" && value != "off":
-		return strconv.Quote(value) + " is not on, off"
-	}
-	return ""
-}
 
 // Sizes of a server.
 const (

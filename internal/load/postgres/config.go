@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 
 	"github.com/braggdev/bragg/internal/load"
@@ -28,67 +27,6 @@ type Setting = database.Setting
 
 // PlaceNames are the options that say where the database is.
 var PlaceNames = slices.Concat([]string{"disk", "endpoint", "wal_disk"}, database.EndpointNames, program.FileSystemNames)
-
-// SettingNames are the parameters of the server that a scenario may set. None of them runs a command or reads a file.
-var SettingNames = []string{
-	"autovacuum", "autovacuum_naptime", "backend_flush_after", "bgwriter_delay", "bgwriter_lru_maxpages", "checkpoint_completion_target",
-	"checkpoint_flush_after", "checkpoint_timeout", "commit_delay", "effective_cache_size", "effective_io_concurrency", "full_page_writes",
-	"huge_pages", "jit", "maintenance_work_mem", "max_wal_size", "min_wal_size", "random_page_cost", "shared_buffers", "synchronous_commit",
-	"track_io_timing", "wal_buffers", "wal_compression", "wal_sync_method", "work_mem",
-}
-
-// sizeNames are the settings that are sizes. PostgreSQL counts a number without a unit in another unit for each of them.
-var sizeNames = map[string]string{
-	"backend_flush_after": "8kB", "checkpoint_flush_after": "8kB", "effective_cache_size": "8kB", "maintenance_work_mem": "kB", "max_wal_size": "MB",
-	"min_wal_size": "MB", "shared_buffers": "8kB", "wal_buffers": "8kB", "work_mem": "kB",
-}
-
-// timeNames are the settings that are times, with the unit in which PostgreSQL counts a number without one.
-var timeNames = map[string]string{"autovacuum_naptime": "s", "bgwriter_delay": "ms", "checkpoint_timeout": "s", "commit_delay": "us"}
-
-var (
-	numberPattern = regexp.MustCompile(`^[0-9.]*[1-9][0-9.]*$`)
-	plainPattern  = regexp.MustCompile(`^(0|-1)$`) // off, and automatic
-	// sizePattern has the units that PostgreSQL knows. Like Bragg, it counts them in powers of 1024.
-	sizePattern = regexp.MustCompile(`^\d+(B|kB|MB|GB|TB)$`)
-	timePattern = regexp.MustCompile(`^\d+(\.\d+)? ?(us|ms|s|min|h|d)$`)
-)
-
-// checkSetting returns what is wrong with a value.
-func checkSetting(name, value string) string {
-	switch {
-	case timeNames[name] == "" || plainPattern.MatchString(value) || timePattern.MatchString(value):
-	case numberPattern.MatchString(value):
-		return fmt.Sprintf("%q has no unit, and PostgreSQL would count in %s: write a time such as %s%s", value, timeNames[name], value, timeNames[name])
-	default:
-		return fmt.Sprintf("%q is not a time in us, ms, s, min, h or d, such as 5min", value)
-	}
-	if sizeNames[name] == "" || plainPattern.MatchString(value) {
-		return ""
-	}
-	if numberPattern.MatchString(value) {
-		return fmt.Sprintf("%q has no unit, and PostgreSQL would count in units of %s: write a size such as 2GB", value, sizeNames[name])
-	}
-	if _, err := unit.ParseBytes(value); err != nil {
-		return fmt.Sprintf("%q is not a size such as 2GB", value)
-	}
-	return ""
-}
-
-// inUnits writes sizes in units of PostgreSQL: GiB is GB there.
-func inUnits(s Setting) Setting {
-	n, err := unit.ParseBytes(s.Value)
-	switch {
-	case sizeNames[s.Name] == "" || err != nil || plainPattern.MatchString(s.Value) || sizePattern.MatchString(s.Value):
-	case n%unit.MiB == 0:
-		s.Value = fmt.Sprintf("%dMB", n/unit.MiB)
-	case n%unit.KiB == 0:
-		s.Value = fmt.Sprintf("%dkB", n/unit.KiB)
-	default:
-		s.Value = fmt.Sprintf("%dB", n)
-	}
-	return s
-}
 
 // ReadConfig reads the place of the database, and takes all options but the generator's own for parameters of the server.
 func ReadConfig(o *load.Options, w *load.Workload, own []string) Config {

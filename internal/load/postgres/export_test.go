@@ -13,3 +13,10 @@ func CountersToGauges(first, before, now string, passed time.Duration) ([]float6
 	}
 	return gaugesOf(counters[0], counters[1], counters[2], passed), nil
 }
+
+// Bounds are those of a parameter in the unit in which PostgreSQL counts it; high is 0 without one.
+func Bounds(name string) (low, high float64, known bool) {
+	p, known := parameters[name]
+	per := map[string]float64{"8kB": 8 << 10, "kB": 1 << 10, "MB": 1 << 20, "": 1}[p.unit] + micros[p.unit]
+	return p.low / per, p.high / per, known
+}
