@@ -24,15 +24,16 @@ type Server struct {
 
 	process *program.Process // nil unless it runs
 	log     *program.Transcript
-	last    *program.Tail // of the log
+	wrong   func(line string) bool
+	why     *reasons // by the log
 }
 
 // logBytesMax bounds what is kept of the server's log.
 const logBytesMax = 64 << 10
 
-// NewServer returns a server that does not run yet.
-func NewServer(name string, said *program.Transcript) Server {
-	return Server{Name: name, Said: said, log: program.NewTranscript(logBytesMax)}
+// NewServer returns a server that does not run yet. A line of its log for which wrong returns true is an error, or belongs to one.
+func NewServer(name string, said *program.Transcript, wrong func(line string) bool) Server {
+	return Server{Name: name, Said: said, log: program.NewTranscript(logBytesMax), wrong: wrong}
 }
 
 // RunKept runs a command to its end and keeps what it prints.
@@ -50,13 +51,17 @@ func (s *Server) RunKept(ctx context.Context, c program.Command) (string, error)
 // Conceal replaces settings of an endpoint in an error.
 func (s *Server) Conceal(err error) error { return s.Endpoint.ConcealError(err) }
 
-// Explain completes an error of a client: by the end of the server, if that was the cause, and without settings of an endpoint.
+// Explain completes an error of a client: by the end of the server, if that was the cause, or by the errors in its log, and without settings of an
+// endpoint.
 func (s *Server) Explain(err error) error {
 	if s.process != nil {
 		select {
 		case <-s.process.Done():
-			err = fmt.Errorf("%s ended: %w%s: %w", s.Name, cmp.Or(s.process.Wait(), errEndedByItself), s.last.Quoted(), err)
+			err = fmt.Errorf("%s ended: %w%s: %w", s.Name, cmp.Or(s.process.Wait(), errEndedByItself), s.why.quoted(), err)
 		case <-time.After(answerEvery):
+			if text := s.why.errors(); text != "" {
+				err = fmt.Errorf("%w; the log of %s%s", err, s.Name, text)
+			}
 		}
 	}
 	return s.Conceal(err)
@@ -73,8 +78,9 @@ const (
 
 // Start starts the server and waits until a question gets an answer.
 func (s *Server) Start(ctx context.Context, command, question program.Command) error {
-	s.last = program.NewTail(nil)
-	command.Stdout, command.Stderr = s.log, io.MultiWriter(s.log, s.last)
+	s.why = newReasons(s.wrong)
+	log := io.MultiWriter(s.log, s.why) // Redis writes its log to standard output
+	command.Stdout, command.Stderr = log, log
 	fmt.Fprintf(s.Said, "$ %s\n", command)
 	process, err := command.Start()
 	if err != nil {
@@ -85,15 +91,16 @@ func (s *Server) Start(ctx context.Context, command, question program.Command) e
 	defer cancel()
 	for {
 		if _, err := question.Run(ctx); err == nil {
+			s.why.running()
 			return nil
 		}
 		select {
 		case <-process.Done():
-			return fmt.Errorf("%s ended: %w%s", s.Name, cmp.Or(process.Wait(), errEndedByItself), s.last.Quoted())
+			return fmt.Errorf("%s ended: %w%s", s.Name, cmp.Or(process.Wait(), errEndedByItself), s.why.quoted())
 		default:
 		}
 		if err := wait.For(ctx, answerEvery); err != nil {
-			return fmt.Errorf("wait for %s: %w%s", s.Name, err, s.last.Quoted())
+			return fmt.Errorf("wait for %s: %w%s", s.Name, err, s.why.quoted())
 		}
 	}
 }

@@ -49,7 +49,7 @@ type outside struct {
 }
 
 func (p *outsidePlace) open(_ context.Context, w *load.Workload, room string, said *program.Transcript) (opened *server, err error) {
-	s := &outside{Server: database.NewServer(p.kind.name, said), kind: p.kind}
+	s := &outside{Server: database.NewServer(p.kind.name, said, nil), kind: p.kind}
 	opened = &server{Product: s, base: &s.Server, access: s.access, series: func(context.Context) (database.Series, error) { return silent{}, nil }}
 	if s.Endpoint, err = program.ReadEndpoint(p.Endpoint); err != nil {
 		return opened, err

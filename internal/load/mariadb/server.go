@@ -30,6 +30,9 @@ type Server struct {
 	login   bool
 }
 
+// wrong finds the errors in the server's log.
+func wrong(line string) bool { return strings.Contains(line, "[ERROR]") }
+
 // Use is what a generator brings to its server.
 type Use struct {
 	Name string // of the generator: its databases are its own
@@ -40,7 +43,7 @@ type Use struct {
 
 // Open finds programs, settings of the endpoint and the place of the files. It starts nothing. The caller calls Close, also after an error.
 func (c *Config) Open(ctx context.Context, w *load.Workload, u Use) (s *Server, err error) {
-	s = &Server{Server: database.NewServer("mariadbd", u.Said), login: u.Login,
+	s = &Server{Server: database.NewServer("mariadbd", u.Said, wrong), login: u.Login,
 		Commands: Commands{config: c, folder: program.RoomFolder, paths: map[string]string{}}}
 	tools, err := program.Find(ctx, c.Needs(), folders...)
 	if err != nil {

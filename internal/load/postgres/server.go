@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,6 +32,13 @@ type Server struct {
 	checkpoint time.Duration    // its checkpoint_timeout, 0 if it does not say
 }
 
+// wrong finds the errors in the server's log that end it, with their hints. Those of statements are answers to clients.
+func wrong(line string) bool {
+	return wrongPattern.MatchString(line) && !strings.Contains(line, "the database system is") // starting up, which clients read
+}
+
+var wrongPattern = regexp.MustCompile(`\b(?:FATAL|PANIC|HINT|DETAIL): `)
+
 // Use is what a generator brings to its server.
 type Use struct {
 	Name  string      // of the generator: its databases are its own
@@ -40,7 +48,7 @@ type Use struct {
 
 // Open finds programs, settings of the endpoint and the place of the files. It starts nothing. The caller calls Close, also after an error.
 func (c *Config) Open(ctx context.Context, w *load.Workload, u Use) (s *Server, err error) {
-	s = &Server{Server: database.NewServer("postgres", u.Said)}
+	s = &Server{Server: database.NewServer("postgres", u.Said, wrong)}
 	s.Commands = Commands{config: c, folder: program.RoomFolder}
 	if s.tools, err = program.Find(ctx, slices.Concat(u.Needs, c.Needs()), folders...); err != nil {
 		return s, err

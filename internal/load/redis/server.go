@@ -28,7 +28,7 @@ type server struct {
 
 // open finds programs and the place of the files. It starts nothing. The caller calls close, also after an error.
 func (c *config) open(ctx context.Context, w *load.Workload, said *program.Transcript) (s *server, err error) {
-	s = &server{Server: database.NewServer("redis-server", said), commands: commands{config: c, folder: program.RoomFolder, paths: map[string]string{}}}
+	s = &server{Server: database.NewServer("redis-server", said, wrong), commands: commands{config: c, folder: program.RoomFolder, paths: map[string]string{}}}
 	if s.tools, err = program.Find(ctx, c.needs(), folders...); err != nil {
 		return s, err
 	}
@@ -44,6 +44,9 @@ func (c *config) open(ctx context.Context, w *load.Workload, said *program.Trans
 	}
 	return s, err
 }
+
+// wrong finds the warnings in the server's log, "1:M 28 Nov 2026 13:04:05.678 # Write error …", as which it reports its errors.
+func wrong(line string) bool { return strings.Contains(line, " # ") }
 
 // complete adds what all commands of the load have: environment, account and the room.
 func (s *server) complete(c program.Command) program.Command {
