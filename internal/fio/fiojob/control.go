@@ -271,6 +271,11 @@ func checkControl(j *Job, at func(string) (syntax.Option, bool), blame func(diag
 		blame(diag.SeverityWarning, o, "steadystate-without-duration", "steadystate has no effect without steadystate_duration",
 			"write the window beside it, such as steadystate_duration=60")
 	}
+	if c.RateIgnoreThink && j.ThinkTime > 0 && (j.Rate != [3]int64{} || j.RateIOPS != [3]float64{}) {
+		o, _ := at("rate_ignore_thinktime")
+		blame(diag.SeverityWarning, o, "rate-keeps-thinktime", "rate_ignore_thinktime has no effect: the job keeps its rate, and fio itself does fewer operations by its think time",
+			"lower the rate, or remove the option")
+	}
 	for _, d := range j.Directions() {
 		key := ""
 		switch {

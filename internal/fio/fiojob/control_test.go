@@ -49,10 +49,10 @@ func TestControlValues(t *testing.T) {
 		"file_service_type=random:0": "bad-value", "ignore_error=a": "bad-value", "ignore_error=1,2,3,4": "bad-value",
 		"latency_percentile=0": "bad-value", "latency_percentile=101": "bad-value", "prio=8": "bad-value", "nice=20": "bad-value",
 		"rate_iops=10\nrate_iops_min=20": "rate-below-minimum", "rate=1m\nrate_min=2m": "rate-below-minimum",
-		"steadystate=iops:1%": "steadystate-without-duration",
+		"steadystate=iops:1%": "steadystate-without-duration", "rate_iops=10\nthinktime=5ms\nrate_ignore_thinktime=1": "rate-keeps-thinktime",
 	} {
 		_, list := fiojob.Parse("t", "[a]\nsize=1m\n"+text+"\n", fiojob.Options{Host: true})
-		if len(list) == 0 || list[0].Code != code || list.HasErrors() != (code != "steadystate-without-duration") {
+		if len(list) == 0 || list[0].Code != code || list.HasErrors() != (code != "steadystate-without-duration" && code != "rate-keeps-thinktime") {
 			t.Errorf("%q: %v, want %s", text, list, code)
 		}
 	}

@@ -17,6 +17,7 @@ type Layout struct {
 	KeepCache      bool   // invalidate=0: the page cache of a file is kept
 	Fallocate      string // "none", "native", "posix", "keep", "truncate"; "" is native
 	NoSync         bool   // create_fsync=0: filled files are not flushed
+	NoCreate       bool   // allow_file_create=0: a file that does not exist is an error
 	CreateOnOpen   bool   // files are created empty and grow as they are written
 	Append         bool   // the region starts at the current end of a file
 	Unlink         bool   // files are removed after the job
@@ -56,6 +57,8 @@ var nativeFiles = []spec{
 		apply: choice(func(j *Job) *string { return &j.Layout.Fallocate }, []string{"none", "native", "posix", "keep", "truncate"}, map[string]string{"0": "none", "1": "posix"})},
 	{name: "create_fsync", elsewhere: syntax.Ignored, why: whyFiles, report: true, does: "flush files after filling them with data; default: on",
 		apply: not(func(j *Job) *bool { return &j.Layout.NoSync })},
+	{name: "allow_file_create", elsewhere: syntax.Ignored, why: whyFiles, report: true, does: "create files that do not exist; default: on",
+		apply: not(func(j *Job) *bool { return &j.Layout.NoCreate })},
 	{name: "create_on_open", elsewhere: syntax.Ignored, why: whyFiles, report: true, does: "no layout: create empty files when the job opens them, and let them grow",
 		apply: boolean(func(j *Job) *bool { return &j.Layout.CreateOnOpen })},
 	{name: "file_append", elsewhere: syntax.Refused, why: "it writes beyond what the plan shows", does: "start at the current end of the files",

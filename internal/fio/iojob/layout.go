@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/extent"
 	"github.com/braggdev/bragg/internal/fio/fiojob"
 	"github.com/braggdev/bragg/internal/load/blockdev"
@@ -28,6 +29,7 @@ type plannedFile struct {
 	made    bool     // by this run
 	grows   bool     // it grows as it is written: fallocate=none
 	holes   bool     // no space is allocated before it is written: fallocate=none
+	mayMake bool     // it may be created: not allow_file_create=0 of all its jobs
 	laidOut bool     // it is extended before the start: not create_on_open
 	watched bool     // its device is in the report: not disk_util=0
 	flush   bool     // its fill is flushed: not create_fsync=0
@@ -112,6 +114,7 @@ func filesOf(clones []*clone, o *Options) (files map[string]*plannedFile, order 
 			p.writes = p.writes || writes
 			p.holes = p.holes || leavesHoles(&c.job) || c.job.IOEngine == "falloc" || c.job.Control.FillDevice
 			p.grows = (p.grows || first) && program.Grows(&c.job)
+			p.mayMake = p.mayMake || !c.job.Layout.NoCreate
 			p.laidOut = p.laidOut || !c.job.Layout.CreateOnOpen
 			p.watched = p.watched || !c.job.NoDiskUse
 			p.flush = p.flush || !c.job.Layout.NoSync
@@ -126,6 +129,9 @@ func (p *plannedFile) check(o Options, guard *blockdev.Guard, h *holdings) error
 	have, err := sizeOf(p.path)
 	if errors.Is(err, fs.ErrNotExist) && amongDevices(p.path) {
 		return noDevice(p.path)
+	}
+	if errors.Is(err, fs.ErrNotExist) && !p.mayMake {
+		return &diag.Error{Code: "no-file", Exit: diag.ExitData, Message: fmt.Sprintf("file %q does not exist, and allow_file_create=0 forbids creating it", p.path)}
 	}
 	if !isDevice(p.path) {
 		if err != nil || !p.writes && have >= p.need {

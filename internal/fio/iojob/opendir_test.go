@@ -124,6 +124,28 @@ func TestFileAppendAsInFio(t *testing.T) {
 	}
 }
 
+// allow_file_create=0 protects from a misspelled name that would become a new file. Of several jobs, one may create it.
+func TestNoFileIsCreatedAsInFio(t *testing.T) {
+	const job = "[a]\nfilename=@/f\nrw=write\nbs=4k\nsize=16k\n"
+	dir := t.TempDir()
+	_, file := parse(t, dir, job+"allow_file_create=0\n")
+	if _, err := iojob.Run(t.Context(), file.Jobs(), iojob.Options{}); err == nil || !strings.Contains(err.Error(), "allow_file_create=0 forbids creating it") {
+		t.Errorf("a missing file: %v", err)
+	}
+	if made, err := os.ReadDir(dir); err != nil || len(made) > 0 {
+		t.Errorf("created %v, %v", made, err)
+	}
+	for _, other := range []string{"allow_file_create=1\n", "allow_file_create=0\n[b]\nfilename=@/f\nrw=read\nsize=16k\n"} {
+		if report := run(t, t.TempDir(), job+other); report.Rows[0].Err != nil {
+			t.Errorf("%q: %v", other, report.Rows[0].Err)
+		}
+	}
+	put(t, filepath.Join(dir, "f"), 16<<10)
+	if report := run(t, dir, job+"allow_file_create=0\n"); report.Rows[0].Err != nil {
+		t.Errorf("a file that exists: %v", report.Rows[0].Err)
+	}
+}
+
 // create_on_open lays nothing out: a file has what was written to it and no more.
 func TestCreateOnOpenAsInFio(t *testing.T) {
 	for options, want := range map[string]int64{"number_ios=4\ncreate_on_open=1": 16 << 10, "number_ios=4": 1 << 20} {

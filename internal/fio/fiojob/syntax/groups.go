@@ -29,7 +29,7 @@ var ignored = []Group{
 		hipri hipri_percentage fixedbufs registerfiles sqthread_poll sqthread_poll_cpu nonvectored userspace_reap`},
 	// Not passed to fio either: if a disk is a file, unlink would delete it.
 	{Class: Ignored, Report: true, Why: "it applies to files that fio creates; workloads use devices", Names: `
-		create_serialize allow_file_create allow_mounted_write lockfile`},
+		create_serialize allow_mounted_write lockfile`},
 	{Class: Ignored, Report: true, Why: "no host gets a prefix: names that differ between hosts are written with ${BRAGG_HOST}", Names: "unique_filename"},
 	{Class: Ignored, Note: true, Why: "fio marks writes as barriers, and none of its I/O engines looks at the mark; fsync and fdatasync flush", Names: "write_barrier"},
 	{Class: Ignored, Why: "what is read is checked by the thread that reaps it", Names: "verify_async verify_async_cpus"},
