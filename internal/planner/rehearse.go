@@ -224,13 +224,13 @@ func (c rehearsing) touchedAt(group string, scale load.Scale) int64 {
 	return c.plan.touchedBytes(group)
 }
 
-// setScale shrinks the workloads and disks of a group and has the generators plan again.
+// setScale shrinks the disks of a group and the workloads whose data is on them, and has the generators plan again.
 func (c rehearsing) setScale(group string, scale load.Scale) {
 	g := &c.plan.Groups[slices.IndexFunc(c.plan.Groups, func(g plan.Group) bool { return g.Name == group })]
 	var members []*workloadPlan
 	var blockMax int64 = diskStep // a prefill writes blocks of this size
 	for _, w := range c.sc.Workloads {
-		if p := c.plan.workloads[w.Name]; w.Group == group {
+		if p := c.plan.workloads[w.Name]; p.dataGroup() == group {
 			members = append(members, p)
 			if p.loadPlan != nil {
 				blockMax = max(blockMax, p.loadPlan.BlockBytesMax)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/planner"
@@ -46,7 +47,7 @@ func TestServersOfGenerators(t *testing.T) {
 
 // TestServersHoldData: what a load between groups reads and writes is on the disks of its servers, where its prefill runs.
 func TestServersHoldData(t *testing.T) {
-	compile := func(more string) (*planner.Plan, error) {
+	compile := func(more string, options planner.Options) (*planner.Plan, error) {
 		l := newLab(t, 2)
 		inventory, err := l.fake.Inventory(t.Context())
 		if err != nil {
@@ -58,9 +59,9 @@ func TestServersHoldData(t *testing.T) {
 			"  - workload.PrefillRun: {workload_name: Load}\nrun:\n  - workload.Start: {workload_name: Load, runtime_secs: 10}\n"
 		catalog := plannertest.Catalog()
 		catalog.Generators[0].Servers = load.ServersMay
-		return planner.Compile(plannertest.Load(t, text), inventory, target.Capabilities(l.fake), catalog, planner.Options{})
+		return planner.Compile(plannertest.Load(t, text), inventory, target.Capabilities(l.fake), catalog, options)
 	}
-	made, err := compile("")
+	made, err := compile("", planner.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +80,23 @@ func TestServersHoldData(t *testing.T) {
 	if want := int64(3 * 64 << 20); made.Footprint.WrittenKnownBytes != want {
 		t.Errorf("the prefill writes %d bytes, want %d on the one server", made.Footprint.WrittenKnownBytes, want)
 	}
-	if _, err := compile("      server_pairing: mesh\n"); err == nil || !strings.Contains(err.Error(), "has one server") {
+	// A rehearsal shrinks the data with the disks that it is on, which are those of the servers.
+	const bound = 48 << 20
+	made, err = compile("", planner.Options{Rehearse: 5 * time.Second, RehearseBytes: bound})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range made.Groups {
+		if g.TouchedBytes > bound || g.Name == "Servers" && g.TouchedBytes == 0 {
+			t.Errorf("a rehearsal touches %d bytes of each VM of %s, of at most %d", g.TouchedBytes, g.Name, bound)
+		}
+		for _, e := range made.Workloads[0].Load.Extents {
+			if g.Name == "Servers" && e.Offset+e.Length > g.Disks[0].SizeBytes {
+				t.Errorf("%d bytes at %d of a disk of %d", e.Length, e.Offset, g.Disks[0].SizeBytes)
+			}
+		}
+	}
+	if _, err := compile("      server_pairing: mesh\n", planner.Options{}); err == nil || !strings.Contains(err.Error(), "has one server") {
 		t.Errorf("each client with every server: %v", err)
 	}
 }
