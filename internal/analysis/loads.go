@@ -33,7 +33,34 @@ type roll struct {
 // gaugeRoll is one gauge over all intervals; sum is of values times nanoseconds.
 type gaugeRoll struct {
 	sum, nanos, low, high float64
+	last                  LastValues
 }
+
+// LastValues are what each VM of a load reported last of one gauge.
+type LastValues struct {
+	instance int
+	byVM     map[string]float64
+	sum      float64
+}
+
+// Add notes a value of the VM of an interval, and returns the mean of all last values. Each start of the workload has its own.
+func (l *LastValues) Add(iv *interval.Interval, v float64) float64 {
+	if l.byVM == nil || iv.Instance > l.instance {
+		*l = LastValues{instance: iv.Instance, byVM: map[string]float64{}}
+	}
+	before, known := l.byVM[iv.VM]
+	if iv.Instance == l.instance { // not the rest of an earlier start
+		vm := iv.VM
+		if !known {
+			vm = strings.Clone(vm)
+		}
+		l.byVM[vm], l.sum = v, l.sum+v-before
+	}
+	return l.Mean()
+}
+
+// Mean is NaN without a value.
+func (l *LastValues) Mean() float64 { return l.sum / float64(len(l.byVM)) }
 
 func (r *roll) addGauges(iv *interval.Interval) {
 	for i, v := range iv.Gauges {
@@ -47,6 +74,7 @@ func (r *roll) addGauges(iv *interval.Interval) {
 		length := float64(max(iv.LengthNanos, 1))
 		g.sum, g.nanos = g.sum+v*length, g.nanos+length
 		g.low, g.high = min(g.low, v), max(g.high, v)
+		g.last.Add(iv, v)
 	}
 }
 
@@ -57,7 +85,11 @@ func (r *roll) gaugeStats(e interval.Engine) []result.GaugeStats {
 		if g.nanos == 0 {
 			g.low, g.high = math.NaN(), math.NaN() // no value in any interval
 		}
-		list = append(list, result.GaugeStats{Gauge: e.Gauges[i], Mean: result.Number(g.sum / g.nanos),
+		mean := g.sum / g.nanos
+		if e.Gauges[i].SoFar {
+			mean = g.last.Mean()
+		}
+		list = append(list, result.GaugeStats{Gauge: e.Gauges[i], Mean: result.Number(mean),
 			Min: result.Number(g.low), Max: result.Number(g.high)})
 	}
 	return list

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/braggdev/bragg/internal/analysis"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/result"
 )
@@ -30,5 +31,35 @@ func TestGaugesOfTheEnd(t *testing.T) {
 	}
 	if len(names) != 4 || names[0] != "B: CPU" || names[3] != "A: at the end" {
 		t.Errorf("results %q", names)
+	}
+}
+
+// A value that describes the load up to then is judged by the last of each VM, in the table of a run and in that of its loads.
+func TestGaugesSoFar(t *testing.T) {
+	const second = int64(1e9)
+	phase := result.Window{Name: "run", ToNanos: 4 * second}
+	record, loads := gaugeRecord{}, analysis.Loads{}
+	for _, iv := range []interval.Interval{
+		{VM: "a", LengthNanos: second, Gauges: interval.GaugeValues{10}},
+		{VM: "b", LengthNanos: second, Gauges: interval.GaugeValues{math.NaN()}},
+		{VM: "a", StartNanos: second, LengthNanos: second, Gauges: interval.GaugeValues{20}},
+		{VM: "b", StartNanos: second, LengthNanos: second, Gauges: interval.GaugeValues{40}},
+		{VM: "b", StartNanos: 2 * second, LengthNanos: second / 5, Gauges: interval.GaugeValues{60}},
+	} {
+		iv.Workload, iv.Instance = "w", 1
+		record.add(&iv, phase)
+		loads.Add(&iv)
+		loads.AddGauges(&iv)
+	}
+	m := result.Manifest{Engines: map[string]interval.Engine{"w": {Gauges: []interval.Gauge{{Name: "mean so far", SoFar: true}}}}}
+	windows := []result.Window{{Name: "before", ToNanos: second}, {Name: "after", FromNanos: second, ToNanos: 4 * second}}
+	got := record.results(&m, []result.LoadSummary{{Workload: "w"}}, phase, windows)[0]
+	for i, want := range []float64{40, 10, 40} { // a: 20, b: 60 at the end
+		if s := got.Stats[i]; float64(s.Mean) != want || float64(s.Median) != want || !math.IsNaN(float64(s.CV)) {
+			t.Errorf("window %q: %+v, want %g", s.Window, s, want)
+		}
+	}
+	if all := loads.Summaries(&analysis.Timeline{}, m.Engines, nil); len(all) != 1 || float64(all[0].Gauges[0].Mean) != 40 || all[0].Gauges[0].Max != 60 {
+		t.Errorf("%+v", all)
 	}
 }

@@ -47,6 +47,8 @@ func (l Loop) Known() bool { return l == LoopClosed || l == LoopOpen || l == Loo
 type Gauge struct {
 	Name string `json:"name"`
 	Unit string `json:"unit,omitempty"`
+	// SoFar: the value describes the load up to then, such as a count or a mean since its start. The last one describes the load.
+	SoFar bool `json:"so_far,omitempty"`
 	// Meaning is set if rules evaluate the gauge. They never read its name.
 	Meaning GaugeMeaning `json:"meaning,omitempty"`
 }

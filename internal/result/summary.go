@@ -324,7 +324,8 @@ type IntervalStats struct {
 	CV     Number `json:"cv"`
 }
 
-// GaugeStats is a gauge of a load over all its intervals and VMs; the mean is by time.
+// GaugeStats is a gauge of a load over all its intervals and VMs; the mean is by time, or of the last values of the VMs for a
+// gauge so far.
 type GaugeStats struct {
 	interval.Gauge
 	Mean Number `json:"mean"`

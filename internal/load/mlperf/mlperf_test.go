@@ -133,7 +133,8 @@ func TestSearch(t *testing.T) {
 			found = accelerators
 		}
 	}
-	if g := all[len(all)-1].Gauges; g[len(g)-1] != float64(found) || !math.IsNaN(all[0].Gauges[len(g)-1]) {
+	// A search that ends within its first interval has no other.
+	if g := all[len(all)-1].Gauges; g[len(g)-1] != float64(found) || len(all) > 1 && !math.IsNaN(all[0].Gauges[len(g)-1]) {
 		t.Errorf("gauges %v after\n%s", g, text)
 	}
 	// On a machine that has no CPU to spare, not even one accelerator may reach the threshold.

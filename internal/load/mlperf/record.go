@@ -35,16 +35,17 @@ const (
 )
 
 var trainingGauges = []interval.Gauge{
-	{Name: "AU", Unit: "%"}, {Name: "AU of epochs", Unit: "%"}, {Name: "training samples", Unit: "samples/s"}, {Name: "training data", Unit: "MB/s"},
+	{Name: "AU", Unit: "%"}, {Name: "AU of epochs", Unit: "%", SoFar: true},
+	{Name: "training samples", Unit: "samples/s", SoFar: true}, {Name: "training data", Unit: "MB/s", SoFar: true},
 	{Name: "wait for data", Unit: "ms"}, {Name: "accelerators"},
 }
 
 // togetherGauges are the further ones of a training on several VMs.
 var togetherGauges = []interval.Gauge{{Name: "barrier wait", Unit: "ms"}, {Name: "barrier cost", Unit: "ms"},
-	{Name: "AU of all VMs", Unit: "%"}, {Name: "training samples of all VMs", Unit: "samples/s"}}
+	{Name: "AU of all VMs", Unit: "%", SoFar: true}, {Name: "training samples of all VMs", Unit: "samples/s", SoFar: true}}
 
 // searchGauge is the further one of a search, the last of all: known at its end.
-var searchGauge = interval.Gauge{Name: "accelerators kept busy"}
+var searchGauge = interval.Gauge{Name: "accelerators kept busy", SoFar: true}
 
 // checkpointTogetherGauges are the further ones of checkpoints of several VMs.
 var checkpointTogetherGauges = []interval.Gauge{{Name: "checkpoint write of all VMs", Unit: "MB/s"}, {Name: "checkpoint read of all VMs", Unit: "MB/s"},

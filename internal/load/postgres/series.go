@@ -12,7 +12,7 @@ import (
 // Gauges are what the server says of itself while a load runs. The number of a gauge is its place here.
 var Gauges = []interval.Gauge{
 	{Name: "WAL", Unit: "MB/s"}, {Name: "checkpoint writes", Unit: "MB/s", Meaning: interval.GaugeCheckpointWrites},
-	{Name: "checkpoints", Meaning: interval.GaugeCheckpoints},
+	{Name: "checkpoints", SoFar: true, Meaning: interval.GaugeCheckpoints},
 	{Name: "waiting for locks", Unit: "clients"}, {Name: "waiting for I/O", Unit: "clients"}, {Name: "buffer hits", Unit: "%"},
 }
 

@@ -146,6 +146,10 @@ func (w *Workload) EngineText() string { return interval.EngineText(w.Engines) }
 func (w *Workload) GaugeTexts() []string {
 	var lines []string
 	for _, g := range w.Gauges {
+		if g.SoFar {
+			lines = append(lines, fmt.Sprintf("%s: %s at the end", g.Name, draw.Quantity(float64(g.Mean), g.Unit)))
+			continue
+		}
 		lines = append(lines, fmt.Sprintf("%s: mean %s, from %s to %s", g.Name, draw.Quantity(float64(g.Mean), g.Unit),
 			draw.Quantity(float64(g.Min), g.Unit), draw.Quantity(float64(g.Max), g.Unit)))
 	}
