@@ -134,6 +134,27 @@ func (d *folder) openFile(name string) (fs.File, error) {
 	return d.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
 }
 
+// near is a hint to a file whose name is like one that cannot be read, "" if there is none.
+func (d *folder) near(name string) string {
+	files := d.fsys
+	if files == nil {
+		files = d.root.FS()
+	}
+	below := path.Dir(filepath.ToSlash(name))
+	entries, err := fs.ReadDir(files, below)
+	if err != nil {
+		return ""
+	}
+	var names []string
+	for _, e := range entries[:min(len(entries), filesMax)] {
+		names = append(names, path.Join(below, e.Name()))
+	}
+	if near := diag.Nearest(name, names); near != "" && near != name {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	return ""
+}
+
 func describeMode(m fs.FileMode) string {
 	switch {
 	case m.IsDir():
@@ -179,7 +200,7 @@ func (p *parser) files(dir *folder) {
 		}
 		text, err := dir.read(w.name, fileBytesMax)
 		if err != nil {
-			p.report(w.at, "bad-file", "", "%s: read %q: %v", w.what, w.name, err)
+			p.report(w.at, "bad-file", dir.near(w.name), "%s: read %q: %v", w.what, w.name, err)
 			continue
 		}
 		if total += len(text); total > filesBytesMax || len(p.sc.Files) >= filesMax {

@@ -21,12 +21,12 @@ func (k Kind) CheckReferences(step Step, v *View, problems *Problems) {
 	k.checkNames(step, v, problems)
 }
 
-// checkNames does the checks that need no target: groups, workloads and files.
+// checkNames does the checks that need no target: groups and workloads. Files that cannot be read are reported by the reader of the scenario.
 func (k Kind) checkNames(step Step, v *View, problems *Problems) {
 	fields := reflect.ValueOf(step).Elem()
 	for _, a := range k.Arguments() {
 		field := fields.Field(a.index)
-		if a.Refers == "" || field.Kind() != reflect.String || field.String() == "" {
+		if a.Refers == "" || a.Refers == "file" || field.Kind() != reflect.String || field.String() == "" {
 			continue
 		}
 		name := field.String()
@@ -70,10 +70,6 @@ func referable(v *View, kind string) []string {
 	case "workload":
 		for _, w := range v.Scenario.Workloads {
 			names = append(names, w.Name)
-		}
-	case "file":
-		for name := range v.Scenario.Files {
-			names = append(names, name)
 		}
 	}
 	return names
