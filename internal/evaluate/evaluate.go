@@ -29,6 +29,7 @@ import (
 	"github.com/braggdev/bragg/internal/audit"
 	"github.com/braggdev/bragg/internal/audit/digest"
 	"github.com/braggdev/bragg/internal/audit/rule"
+	"github.com/braggdev/bragg/internal/evaluate/stages"
 	"github.com/braggdev/bragg/internal/evaluate/staircase"
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/impact"
@@ -80,6 +81,7 @@ type evaluator struct {
 	gauges    gaugeRecord // of the run phase
 	// staircases are the loads that the run starts on more and more VMs.
 	staircases []*staircase.Staircase
+	stages     *stages.Loads // nil unless a load has stages
 	warmUps    warmUps
 	shown      []*shown
 	caveats    []string
@@ -109,6 +111,7 @@ func Run(ctx context.Context, in Input) (result.Summary, error) {
 	s.Impacts = complete(s.Impacts, &ev.manifest)
 	s.Scaling = staircase.Scaling(ev.staircases, ev.timeline, ev.plan, ev.manifest.Engines)
 	s.Impacts = withoutSteps(s.Impacts, s.Scaling)
+	s.Stages = ev.stages.List()
 	ev.setEngines(s.Loads)
 	for i := range s.Loads {
 		s.Loads[i].Fingerprint = ev.digest.Fingerprint(s.Loads[i].Workload, s.Loads[i].Instance, s.Loads[i].Prefill)
@@ -135,6 +138,9 @@ func (ev *evaluator) read(ctx context.Context) error {
 	}
 	var err error
 	if ev.warmUps, err = findWarmUps(ctx, ev); err != nil {
+		return err
+	}
+	if ev.stages, err = findStages(ctx, ev); err != nil {
 		return err
 	}
 	ev.prepare()
@@ -217,6 +223,23 @@ func (ev *evaluator) prepare() {
 	for _, r := range ev.in.Scenario.Results {
 		ev.shown = append(ev.shown, ev.newShown(r))
 	}
+}
+
+// findStages reads the intervals once more if loads have stages, whose borders must be known before latencies are merged.
+func findStages(ctx context.Context, ev *evaluator) (*stages.Loads, error) {
+	found := stages.Find(ev.manifest.Engines)
+	if found == nil {
+		return nil, nil
+	}
+	for batch, err := range batches(ctx, ev, rollup.Cuts{}) {
+		if err != nil {
+			return nil, err
+		}
+		for i := range batch.Each {
+			found.AddCounts(&batch.Each[i])
+		}
+	}
+	return found, nil
 }
 
 // readIntervals reads each interval for what needs only its totals, and merged ones for latencies.

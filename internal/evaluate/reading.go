@@ -33,6 +33,7 @@ func addMerged(ev *evaluator, iv *interval.Interval) {
 	for _, c := range ev.staircases {
 		c.Add(iv)
 	}
+	ev.stages.Add(iv)
 	for _, r := range ev.shown {
 		r.addMerged(iv)
 	}
@@ -59,6 +60,7 @@ func cutsOf(ev *evaluator) rollup.Cuts {
 	for _, c := range ev.staircases {
 		at = append(at, c.Borders()...)
 	}
+	at = append(at, ev.stages.Borders()...)
 	var cells []rollup.Division
 	for _, r := range ev.shown {
 		if r.latency == nil {

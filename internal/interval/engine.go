@@ -19,6 +19,8 @@ type Engine struct {
 	// means those of I/O: read, write and trim.
 	Operations []string `json:"operations,omitempty"`
 	Gauges     []Gauge  `json:"gauges,omitempty"`
+	// Stages are what the load goes through by itself, such as the rates of a curve. GaugeStage says which one is active.
+	Stages []Stage `json:"stages,omitempty"`
 	// CheckpointNanos is after how long the server of a database starts a checkpoint at the latest; 0 if it is unknown, or if there is none.
 	CheckpointNanos int64 `json:"checkpoint_ns,omitempty"`
 	// Notes are doubts about numbers, found on the machine that runs the load.
@@ -57,12 +59,24 @@ type Gauge struct {
 type GaugeMeaning string
 
 const (
+	GaugeStage            GaugeMeaning = "stage"                      // number of the active one of Engine.Stages, from 1; a gap between two of them
 	GaugeCheckpoints      GaugeMeaning = "database-checkpoints"       // checkpoints that the server of a database began since the load started
 	GaugeCheckpointWrites GaugeMeaning = "database-checkpoint-writes" // what its checkpoints write, more than 0 while one writes
 	// New orders in all transactions of a result of TPROC-C, from 0 to 1, known at the end only. Oracle counts transactions in another way.
 	GaugeNewOrderShare       GaugeMeaning = "new-order-share"
 	GaugeNewOrderShareOracle GaugeMeaning = "new-order-share-oracle"
 )
+
+// Stage is a part of a load in which it does one thing.
+type Stage struct {
+	Name string `json:"name"`
+	// Curve is the number of the curve that it is a point of, from 1: its stages differ in their rates only. 0: of none.
+	Curve int `json:"curve,omitempty"`
+	// Rate orders the stages of a curve: operations per second, or percent of the maximum. Those of 0 find the maximum.
+	Rate float64 `json:"rate,omitempty"`
+	// SkipNanos is its beginning, which is not in its statistics.
+	SkipNanos int64 `json:"skip_ns,omitempty"`
+}
 
 // GaugeMeant returns the number of the gauge with a meaning, -1 without one.
 func (e Engine) GaugeMeant(meaning GaugeMeaning) int {

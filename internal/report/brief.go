@@ -49,6 +49,7 @@ func (p *textPage) brief(d *document.Document) {
 		p.line("")
 		p.text("", d.Scaling.Sentence, nil)
 	}
+	briefStages(p, d)
 	asked := slices.DeleteFunc(slices.Clone(d.Results), func(r document.Result) bool { return r.Unasked })
 	if len(asked) > 0 {
 		p.line("")

@@ -87,6 +87,7 @@ func (p *textPage) document(d *document.Document) {
 		p.result(d, &d.Results[i])
 	}
 	printScaling(p, d)
+	printStages(p, d)
 	p.workloads(d)
 	p.impacts(d)
 	p.durations(d)

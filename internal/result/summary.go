@@ -39,6 +39,8 @@ type Summary struct {
 	Durations *Durations `json:"durations,omitempty"`
 	// Scaling is throughput against workers; nil if the run did not start the same load step by step.
 	Scaling *Scaling `json:"scaling,omitempty"`
+	// Stages are those of loads that go through several by themselves.
+	Stages []Stages `json:"stages,omitempty"`
 	// Impacts are the costs of the events of the run phase, in their order.
 	Impacts []Impact `json:"impacts,omitempty"`
 }

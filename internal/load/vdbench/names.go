@@ -60,3 +60,18 @@ func fileRunName(rd *parmfile.Definition, loops map[string]string, rate string, 
 	}
 	return fmt.Sprintf("RD=%s; %s; fwdrate=%s%s For loops: %s", rd.Name.Text, timesOf(rd), rate, end, forLoops(rd, loops, loop))
 }
+
+// shortName names a run in a table.
+func shortName(rd *parmfile.Definition, loops map[string]string, r *run) string {
+	text := rd.Name.Text
+	if named := forLoops(rd, loops, ""); named != "None" {
+		text += " " + named
+	}
+	switch {
+	case r.curve > 0:
+		return fmt.Sprintf("%s, %g %% of the maximum", text, r.curve)
+	case r.rate > 0:
+		return text + ", " + strconv.FormatFloat(r.rate, 'f', -1, 64) + "/s"
+	}
+	return text + ", maximum"
+}

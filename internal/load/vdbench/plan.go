@@ -15,7 +15,7 @@ import (
 )
 
 // gaugeRun is the number of the run that an interval belongs to.
-var gaugeRun = interval.Gauge{Name: "run"}
+var gaugeRun = interval.Gauge{Name: "run", Meaning: interval.GaugeStage}
 
 // plan describes all runs, or their prefill.
 func (c *config) plan(g Generator, w *load.Workload) (load.Plan, error) {
@@ -118,11 +118,30 @@ func (c *config) compile(g Generator, w *load.Workload, r *run) (*program.Progra
 
 // engine names the generator, whichever engine runs the jobs.
 func (c *config) engine(e interval.Engine) interval.Engine {
-	e.Name, e.Gauges, e.Loop = Name, []interval.Gauge{gaugeRun}, interval.LoopClosed
+	e.Name, e.Gauges, e.Stages, e.Loop = Name, []interval.Gauge{gaugeRun}, c.stages(), interval.LoopClosed
 	if c.paced() {
 		e.Loop = interval.LoopOpen
 	}
 	return e
+}
+
+// stagesMax is how many runs a report shows one by one.
+const stagesMax = 100
+
+// stages are the runs, if there are several. Their statistics are without the first interval or the warm-up, as in vdbench.
+func (c *config) stages() (all []interval.Stage) {
+	if len(c.runs) < 2 || len(c.runs) > stagesMax {
+		return nil
+	}
+	for i := range c.runs {
+		r := &c.runs[i]
+		skip := r.interval
+		if r.warmup > 0 {
+			skip = r.warmup
+		}
+		all = append(all, interval.Stage{Name: r.short, Curve: r.series, Rate: max(r.rate, r.curve), SkipNanos: int64(skip)})
+	}
+	return all
 }
 
 // paced reports whether any run has a rate.

@@ -82,8 +82,16 @@ func (r *relay) limits(iv *interval.Interval) {
 
 // deliver hands an interval on, with its number in the load.
 func (r *relay) deliver(iv interval.Interval) {
-	iv.Sequence = r.sequence
 	iv.Gauges = interval.GaugeValues{float64(r.number)}
+	r.deliverBetween(iv)
+}
+
+// deliverBetween hands on an interval that belongs to no run, or has its number.
+func (r *relay) deliverBetween(iv interval.Interval) {
+	iv.Sequence = r.sequence
+	if iv.Gauges == nil {
+		iv.Gauges = interval.UnknownGauges(1)
+	}
 	r.sequence++
 	r.sink.Interval(iv)
 }
@@ -107,7 +115,7 @@ func (r *relay) idle(until int64) {
 		iv := r.like
 		iv.StartNanos, iv.LengthNanos = r.end, next-r.end
 		r.end = next
-		r.deliver(iv)
+		r.deliverBetween(iv)
 	}
 }
 

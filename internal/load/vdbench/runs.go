@@ -16,6 +16,8 @@ import (
 // run is one run: a run definition with one value of each of its loops and one rate.
 type run struct {
 	name     string // as vdbench prints it: "RD=rd1; I/O rate: 1000; elapsed=60; For loops: threads=4 iorate=1000"
+	short    string // for tables: "rd1 threads=4, 1000/s"
+	series   int    // runs of the same number differ in their rates only
 	rate     float64
 	curve    float64 // percent of the maximum of the run before the points; 0: rate holds
 	maximum  bool    // finds the maximum of a curve
@@ -65,6 +67,7 @@ type builder struct {
 	anyDisk  bool    // every lun is a disk
 	host     string  // hd of a file with several
 	made     int     // streams
+	series   int     // of the last run
 }
 
 // no refuses what the native engine cannot do exactly.
@@ -139,11 +142,14 @@ var curveDefault = []string{"10", "50", "70", "80", "90", "100"}
 // rated makes the runs of one combination of loops, by its rates.
 func (b *builder) rated(rd *parmfile.Definition, loops map[string]string) (all []run) {
 	base := b.base(rd, loops)
+	b.series++
+	base.series = b.series
 	p, _ := rd.Get("iorate")
 	rates := p.Expand()
 	add := func(rate, loop string, change func(*run)) {
 		next := base
 		change(&next)
+		next.short = shortName(rd, loops, &next)
 		point := ""
 		if next.curve > 0 {
 			point = fmt.Sprintf("_(%g%%)", next.curve)

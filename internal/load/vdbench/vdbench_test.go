@@ -323,16 +323,22 @@ func TestSequence(t *testing.T) {
 	w := workload(t, two+"wd=wd1,sd=sd1,xfersize=4k\nrd=rd1,wd=wd1,iorate=curve,curve=(1,2),elapsed=1.2,interval=0.4,pause=0.3\nrd=rd2,wd=wd1,iorate=max,maxdata=1m,elapsed=100h,interval=0.2,warmup=0.2")
 	w.IntervalLength = 100 * time.Millisecond
 	_, all, text := run(t, w)
-	perRun, length := map[int]uint64{}, map[int]int64{}
+	perRun := map[int]uint64{}
+	var paused time.Duration
 	for i := range all {
+		if math.IsNaN(all[i].Gauges[0]) {
+			if paused += time.Duration(all[i].LengthNanos); all[i].Directions[0].Operations > 0 {
+				t.Errorf("operations in a pause: %+v", all[i])
+			}
+			continue
+		}
 		n := int(all[i].Gauges[0])
-		length[n] += all[i].LengthNanos
 		for d := range all[i].Directions {
 			perRun[n] += all[i].Directions[d].Operations
 		}
 	}
-	if len(perRun) != 4 || perRun[4] < 256 {
-		t.Errorf("operations by run: %v\n%s", perRun, text)
+	if len(perRun) != 4 || perRun[4] < 256 || paused < 2*300*time.Millisecond {
+		t.Errorf("operations by run: %v, paused for %s\n%s", perRun, paused, text)
 	}
 	for n, percent := range map[int]float64{2: 1, 3: 2} {
 		rate := float64(perRun[1]) / 1.2 * percent / 100
@@ -342,6 +348,27 @@ func TestSequence(t *testing.T) {
 	}
 	if lines := strings.Count(text, "\n"); lines != 5 {
 		t.Errorf("%d lines\n%s", lines, text)
+	}
+}
+
+// Several runs are stages of the load, and those that differ in their rates only are points of one curve.
+func TestStages(t *testing.T) {
+	w := workload(t, two+"wd=wd1,sd=sd1,xfersize=4k\nrd=rd1,wd=wd1,iorate=curve,curve=(10,50),elapsed=60,interval=5\n"+
+		"rd=rd2,wd=wd1,iorate=(max,100),elapsed=60,warmup=20,interval=1,forthreads=(1,2)\n")
+	p, err := vdbench.Generator{}.Plan(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []interval.Stage{
+		{Name: "rd1, maximum", Curve: 1, SkipNanos: 5e9}, {Name: "rd1, 10 % of the maximum", Curve: 1, Rate: 10, SkipNanos: 5e9}, {Name: "rd1, 50 % of the maximum", Curve: 1, Rate: 50, SkipNanos: 5e9},
+		{Name: "rd2 threads=1, maximum", Curve: 2, SkipNanos: 20e9}, {Name: "rd2 threads=1, 100/s", Curve: 2, Rate: 100, SkipNanos: 20e9},
+		{Name: "rd2 threads=2, maximum", Curve: 3, SkipNanos: 20e9}, {Name: "rd2 threads=2, 100/s", Curve: 3, Rate: 100, SkipNanos: 20e9},
+	}; !slices.Equal(p.Engine.Stages, want) {
+		t.Errorf("%+v", p.Engine.Stages)
+	}
+	w.Config = two + "wd=wd1,sd=sd1\nrd=rd1,wd=wd1,iorate=max\n"
+	if p, err = (vdbench.Generator{}).Plan(w); err != nil || p.Engine.Stages != nil {
+		t.Errorf("one run has stages %+v, %v", p.Engine.Stages, err)
 	}
 }
 

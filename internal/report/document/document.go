@@ -68,6 +68,8 @@ type Document struct {
 	Durations *result.Durations `json:"durations"`
 	// Scaling is throughput against workers; null if the run did not start the same load step by step.
 	Scaling *result.Scaling `json:"scaling"`
+	// Stages are those of loads that go through several by themselves, such as the rates of a curve.
+	Stages []result.Stages `json:"stages"`
 	// Impacts are the costs of the events of the run phase.
 	Impacts []Impact `json:"impacts"`
 
@@ -167,7 +169,7 @@ func Build(run *Run) *Document {
 	}
 	d.Workloads = workloads(run, planned)
 	d.Measured = measured(d, s, planned)
-	d.Durations, d.Scaling = s.Durations, s.Scaling
+	d.Durations, d.Scaling, d.Stages = s.Durations, s.Scaling, notNil(s.Stages)
 	d.Impacts = make([]Impact, 0, len(s.Impacts))
 	for i := range s.Impacts {
 		d.Impacts = append(d.Impacts, Impact{Sentence: impact.Sentence(&s.Impacts[i]) + ".", Impact: s.Impacts[i]})

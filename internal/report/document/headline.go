@@ -52,7 +52,7 @@ const (
 )
 
 // headlines picks the numbers in the order of the scenario's results: the mean of rates, the median and the 99th percentile of
-// latency. Results of many series, counters of the platform, and errors that did not happen are left to the tables.
+// latency. Results of loads whose stages are shown, results of many series, counters of the platform, and errors that did not happen are left to the tables.
 func headlines(d *Document) []Headline {
 	list := []Headline{}
 	for i := range d.Results {
@@ -60,7 +60,7 @@ func headlines(d *Document) []Headline {
 		names := []string{"mean"}
 		kind := ""
 		switch {
-		case r.Unasked || r.Missing != "" || r.Type == "active" || r.Type == "metric" || r.Type == "errors" && !failed(r):
+		case d.staged(r) || r.Unasked || r.Missing != "" || r.Type == "active" || r.Type == "metric" || r.Type == "errors" && !failed(r):
 			continue
 		case r.Type == "latency":
 			kind, names = latencyKind(r), []string{"median", "p99"}

@@ -34,6 +34,7 @@ type pageView struct {
 	Overlays    []figureView // charts that several results share, except the Lead
 	Figures     []figureView
 	Scaling     []figureView // the first is the Lead
+	Stages      []figureView // without the Lead
 	Durations   *figureView
 	Plan        planView
 }
@@ -92,6 +93,11 @@ func newPageView(run *document.Run) (*pageView, error) {
 	if figures, charts := newScalingFigures(d); len(figures) > 0 {
 		v.Lead, v.Scaling, lead = &figures[0], figures, -1
 		data.Charts = append(data.Charts, charts...)
+	}
+	stages, curves := newStageFigures(d)
+	v.Stages, data.Charts = stages, append(data.Charts, curves...)
+	if len(stages) > 0 && lead >= 0 {
+		v.Lead, v.Stages, lead = &stages[0], stages[1:], -1
 	}
 	for _, o := range newOverlays(d) {
 		data.Charts = append(data.Charts, o.chart)
