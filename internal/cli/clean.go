@@ -38,7 +38,7 @@ func newClean(p *console.Process) *cobra.Command {
 			if asJSON {
 				return printCleanedJSON(p, dir, cleaned)
 			}
-			return printCleaned(p, dir, cleaned, len(args) > 0)
+			return errors.Join(printCleaned(p, dir, cleaned, len(args) > 0), leftError(cleaned))
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -137,6 +137,20 @@ func cleanedError(p *console.Process, runs string, cleaned []session.Cleaned) er
 	return errors.Join(faults...)
 }
 
+// leftError names what clean cannot remove: it is outside of the VMs, and the agents that could remove it are dead.
+func leftError(cleaned []session.Cleaned) error {
+	var faults []error
+	for _, c := range cleaned {
+		for _, what := range c.Left {
+			faults = append(faults, &diag.Error{
+				Code: "left-outside", Message: fmt.Sprintf("run %s was killed and may have left %s", c.Run, what), Exit: diag.ExitUndecided,
+				Hint: "remove it there by hand, or run the scenario again: its prefill replaces this data, and its end removes it",
+			})
+		}
+	}
+	return errors.Join(faults...)
+}
+
 // cleanedLine is one run as `clean --json` prints it.
 type cleanedLine struct {
 	session.Cleaned
@@ -155,5 +169,5 @@ func printCleanedJSON(p *console.Process, runs string, cleaned []session.Cleaned
 	if err := p.PrintJSON(lines); err != nil {
 		return err
 	}
-	return cleanedError(p, runs, cleaned)
+	return errors.Join(cleanedError(p, runs, cleaned), leftError(cleaned))
 }

@@ -46,18 +46,18 @@ func newResume(p *console.Process) *cobra.Command {
 			nothing := len(cleaned) == 1 && cleaned[0].Dir == "" // it died before it recorded anything
 			switch {
 			case asJSON && nothing:
-				return errors.Join(p.PrintJSON(nil), cleanedError(p, dir, cleaned))
+				return errors.Join(p.PrintJSON(nil), cleanedError(p, dir, cleaned), leftError(cleaned))
 			case asJSON:
 				if err := cleanedError(p, dir, cleaned); err != nil {
 					return err
 				}
-				return results.Print(p, dir, args[0], true)
+				return errors.Join(results.Print(p, dir, args[0], true), leftError(cleaned))
 			}
 			if err := printCleaned(p, dir, cleaned, true); err != nil || nothing {
-				return err
+				return errors.Join(err, leftError(cleaned))
 			}
 			fmt.Fprintln(p.Stdout)
-			return results.Print(p, dir, args[0], false)
+			return errors.Join(results.Print(p, dir, args[0], false), leftError(cleaned))
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, console.FormJSON, false, "print the report as JSON; null without recorded data")

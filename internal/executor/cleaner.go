@@ -138,14 +138,8 @@ func (deadLoads) Wait(context.Context, string, bool, time.Duration) error { retu
 func (deadLoads) Settle(context.Context, verb.Settling) error             { return ErrStopping }
 func (deadLoads) Stop(context.Context, string) error                      { return nil }
 
-// Remove says what may be left: the agents that could remove it are dead, and it is not known how far a prefill came.
-func (d deadLoads) Remove(context.Context) {
-	for _, w := range d.plan.Workloads {
-		if w.Prefill != nil && w.Prefill.Removes != "" {
-			d.say(w.Prefill.Removes + " may be left: only a run that is not killed removes it")
-		}
-	}
-}
+// Remove does nothing: the agents that could remove what prefills made elsewhere are dead. The caller of the Cleaner reports what is left.
+func (deadLoads) Remove(context.Context) {}
 
 type deadWork struct{}
 

@@ -45,7 +45,8 @@ func (l *loads) remove(ctx context.Context, run *loadRun, m *member, w plan.Work
 	if err == nil {
 		err = runner.Run(ctx, value, load.SinkFunc(func(interval.Interval) {}))
 	}
-	e := interval.Event{Kind: interval.EventLog, Phase: l.engine.phaseName(), Group: run.group, Subject: m.vm.Name, Message: "removed " + w.Prefill.Removes}
+	e := interval.Event{Kind: interval.EventRemoved, Phase: l.engine.phaseName(), Workload: w.Name, Group: run.group, Subject: m.vm.Name,
+		Message: "removed " + w.Prefill.Removes}
 	if err != nil {
 		stays := "stays"
 		if m.err != nil { // the prefill failed, before it wrote anything or after

@@ -54,7 +54,7 @@ func TestRemovesWhatAPrefillMade(t *testing.T) {
 						}
 					}
 				}
-				said := slices.DeleteFunc(l.Messages(interval.EventLog), func(m string) bool { return m != "removed "+tables })
+				said := slices.DeleteFunc(l.Messages(interval.EventRemoved), func(m string) bool { return m != "removed "+tables })
 				if removed != c.removed || len(said) != c.removed {
 					t.Errorf("removed on %d VMs, reported %d times; want %d", removed, len(said), c.removed)
 				}

@@ -32,6 +32,9 @@ const (
 	EventTaskStarted EventKind = "task-started"
 	EventTaskEnded   EventKind = "task-ended"
 
+	// EventRemoved: VM Subject removed what the prefill of Workload had made outside of the VM.
+	EventRemoved EventKind = "data-removed"
+
 	EventPaused EventKind = "controller-paused" // the controller was paused for the SpanNanos before
 	EventShared EventKind = "machine-shared"    // run Subject uses the same machine from now on
 	EventAlone  EventKind = "machine-left"      // it no longer does

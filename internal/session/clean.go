@@ -37,8 +37,10 @@ type Cleaned struct {
 	Dir    string   `json:"dir,omitempty"` // of its bundle; empty when it had none
 	Undone []string `json:"undone"`        // changes outside that were undone
 	Sealed bool     `json:"sealed"`        // its bundle was sealed as aborted now
-	Live   bool     `json:"live"`          // in progress, or its target is in use: it was skipped
-	Err    error    `json:"-"`
+	// Left is what may be left outside of its VMs, and which nothing removes now: the tables of an endpoint.
+	Left []string `json:"left,omitempty"`
+	Live bool     `json:"live"` // in progress, or its target is in use: it was skipped
+	Err  error    `json:"-"`
 }
 
 // Clean cleans up after dead runs: it undoes all their changes outside, then seals their bundles as aborted. Runs in
@@ -181,6 +183,9 @@ func (c Cleaning) undoHeld(ctx context.Context, left control.Leftover, lease *co
 		cleaner.Plan = nil
 		c.say(done.Run, fmt.Sprintf("the scenario's teardown is left out: %v", err))
 	}
+	if done.Left, err = leftOutside(dir, cleaner.Plan); err != nil {
+		c.say(done.Run, fmt.Sprintf("it is unknown whether data is left on endpoints: %v", err))
+	}
 	return errors.Join(cleaner.Undo(ctx, done.Run), lease.LeaveTarget(), t.Close())
 }
 
@@ -244,7 +249,7 @@ func (c Cleaning) seal(ctx context.Context, left control.Leftover, done *Cleaned
 		return err
 	}
 	defer w.Close()
-	if err := w.Seal(c.aborted(ctx, dir, left)); err != nil {
+	if err := w.Seal(c.aborted(ctx, dir, left, done.Left)); err != nil {
 		return err
 	}
 	done.Sealed = true
@@ -252,12 +257,16 @@ func (c Cleaning) seal(ctx context.Context, left control.Leftover, done *Cleaned
 }
 
 // aborted evaluates the record of a dead run.
-func (c Cleaning) aborted(ctx context.Context, dir string, left control.Leftover) result.Summary {
+func (c Cleaning) aborted(ctx context.Context, dir string, left control.Leftover, outside []string) result.Summary {
 	reason := "The program that ran it died"
 	if left.Phase != "" {
 		reason += " in the phase " + string(left.Phase)
 	}
-	in := evaluate.Input{Ended: result.EndedAborted, Reason: reason + "."}
+	reason += "."
+	for _, what := range outside {
+		reason += " Possibly left: " + what + "."
+	}
+	in := evaluate.Input{Ended: result.EndedAborted, Reason: reason}
 	b, err := result.Open(dir)
 	if err != nil {
 		return undecided(in, err)

@@ -113,7 +113,8 @@ func (Generator) Plan(w load.Workload) (load.Plan, error) {
 	}
 	p := load.Plan{Engine: c.engine(), BytesWritten: -1, Program: &load.ProgramPlan{Needs: c.server.Needs()}}
 	size := emptyBytes + tableBytes
-	data := postgres.Data{Text: fmt.Sprintf("a table that grows by %d bytes of data with each commit", c.rowBytes), Bytes: size, FullBytes: size}
+	data := postgres.Data{Text: fmt.Sprintf("a table that grows by %d bytes of data with each commit", c.rowBytes), Bytes: size, FullBytes: size,
+		Names: "table " + table}
 	if err := c.server.PlanData(&w, &p, data); err != nil {
 		return p, err
 	}

@@ -174,6 +174,8 @@ type Data struct {
 	Bytes int64
 	// FullBytes are those without the scale of a rehearsal.
 	FullBytes int64
+	// Names is what a prefill makes in the database of an endpoint: "table bragg_commits". Who removes it by hand has to know.
+	Names string
 }
 
 // Log is the log of a server.
@@ -194,7 +196,7 @@ func (p Place) Plan(w *load.Workload, into *load.Plan, d Data, log Log) error {
 		if p.shared {
 			into.Replaces = p.data()
 		}
-		p.planEnd(w, into)
+		p.planEnd(w, into, d)
 		return nil
 	}
 	into.BesideServer = !w.Prefill && !p.Split
@@ -228,13 +230,15 @@ func (p Place) Plan(w *load.Workload, into *load.Plan, d Data, log Log) error {
 func (p Place) data() string { return fmt.Sprintf("the data of endpoint %q", p.Endpoint) }
 
 // planEnd notes what becomes of the tables that a prefill makes on an endpoint.
-func (p Place) planEnd(w *load.Workload, into *load.Plan) {
+func (p Place) planEnd(w *load.Workload, into *load.Plan, d Data) {
 	switch {
 	case !w.Prefill:
 	case p.keep:
 		into.Notes = append(into.Notes, p.data()+" stays there after the run ("+KeepName+")")
 	default:
-		into.Removes = p.data()
+		if into.Removes = p.data(); d.Names != "" {
+			into.Removes += " (" + d.Names + ")"
+		}
 		into.Notes = append(into.Notes, "the end of the run removes "+into.Removes)
 	}
 }

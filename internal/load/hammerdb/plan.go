@@ -13,7 +13,8 @@ import (
 // plan describes a load or a prefill.
 func (c *config) plan(w *load.Workload) (load.Plan, error) {
 	p := load.Plan{Engine: c.engine(), BytesWritten: -1, Program: &load.ProgramPlan{Needs: append([]load.Need{need}, c.server.Needs()...)}}
-	data := database.Data{Text: c.schema().text + ", " + unit.FormatBytes(c.dataBytes), Bytes: c.dataBytes, FullBytes: c.fullBytes}
+	data := database.Data{Text: c.schema().text + ", " + unit.FormatBytes(c.dataBytes), Bytes: c.dataBytes, FullBytes: c.fullBytes,
+		Names: "all tables of its database"}
 	if err := c.server.PlanData(w, &p, data); err != nil {
 		return p, err
 	}

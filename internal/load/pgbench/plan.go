@@ -13,7 +13,8 @@ import (
 // plan describes a load or a prefill.
 func (c *config) plan(w *load.Workload) (load.Plan, error) {
 	p := load.Plan{Engine: c.engine(), BytesWritten: -1, Program: &load.ProgramPlan{Needs: append([]load.Need{postgres.Client("pgbench")}, c.server.Needs()...)}}
-	data := postgres.Data{Text: fmt.Sprintf("scale %d, %s", c.scale, unit.FormatBytes(dataBytes(c.scale))), Bytes: dataBytes(c.scale), FullBytes: dataBytes(c.fullScale)}
+	data := postgres.Data{Text: fmt.Sprintf("scale %d, %s", c.scale, unit.FormatBytes(dataBytes(c.scale))), Bytes: dataBytes(c.scale), FullBytes: dataBytes(c.fullScale),
+		Names: "tables pgbench_accounts, pgbench_branches, pgbench_history and pgbench_tellers"}
 	if err := c.server.PlanData(w, &p, data); err != nil {
 		return p, err
 	}

@@ -17,7 +17,7 @@ import (
 func (c *config) plan(w *load.Workload) (load.Plan, error) {
 	p := load.Plan{Engine: c.engine(), InMemory: true, BytesWritten: -1, Program: &load.ProgramPlan{Needs: c.needs()}}
 	data := database.Data{Text: fmt.Sprintf("%d keys with values of %s", c.keys, unit.FormatBytes(int64(c.valueBytes))), Bytes: c.dataBytes(c.keys),
-		FullBytes: c.dataBytes(c.fullKeys)}
+		FullBytes: c.dataBytes(c.fullKeys), Names: "all keys of its database"}
 	log := database.Log{Name: "snapshot and append-only file", Bytes: 2*c.dataBytes(c.keys) + rewriteLeast, Setting: "number of keys", Scaled: c.keys < c.fullKeys}
 	if err := c.place.Plan(w, &p, data, log); err != nil {
 		return p, err

@@ -119,7 +119,7 @@ func (s *state) event(e interval.Event, plain bool) []string {
 			s.engines[key] = true
 			return []string{at + oneLine(e.Message)}
 		}
-	case interval.EventAnnotation, interval.EventDisturbance, interval.EventLog, interval.EventStarts, interval.EventSteady, interval.EventClockJump,
+	case interval.EventAnnotation, interval.EventDisturbance, interval.EventLog, interval.EventRemoved, interval.EventStarts, interval.EventSteady, interval.EventClockJump,
 		interval.EventAgentSilent, interval.EventAgentBack, interval.EventVMStopped, interval.EventTaskStarted, interval.EventTaskEnded:
 		s.noteSilence(e)
 		text := oneLine(cmp.Or(e.Message, string(e.Kind)))
