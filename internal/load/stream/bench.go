@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -53,6 +54,7 @@ func newBench(ctx context.Context, c *config) (*bench, error) {
 		return nil, &diag.Error{Code: "too-few-cpus", Exit: diag.ExitUnavailable,
 			Message: fmt.Sprintf("%d threads are wanted and the agent may use %d CPUs", c.threads, most), Hint: "use fewer threads, or more vCPUs"}
 	}
+	at.cpus = share(at.cpus, c.ordinal, c.threads)
 	if c.arrayBytes == 0 {
 		c.arrayBytes = max(cacheTimes*at.cache, 80*unit.MiB)
 		if at.cache == 0 {
@@ -75,6 +77,13 @@ func newBench(ctx context.Context, c *config) (*bench, error) {
 	}
 	b.reset()
 	return b, ctx.Err()
+}
+
+// share puts the CPUs of a VM's threads first. VMs that are processes of one machine see the same CPUs: if each began with the first one,
+// all of them would measure a part of that CPU while others are idle.
+func share(cpus []int, ordinal, threads int) []int {
+	first := ordinal * threads % len(cpus)
+	return slices.Concat(cpus[first:], cpus[:first])
 }
 
 // start starts the threads and waits until each is on its CPU.

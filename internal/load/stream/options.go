@@ -15,6 +15,7 @@ type config struct {
 	repetitions int
 	hugePages   bool
 	scaled      bool // of a rehearsal
+	ordinal     int  // of the VM in its group
 }
 
 // Defaults and bounds. With more repetitions than the maximum, the values of the kernels would leave the range of numbers.
@@ -38,7 +39,7 @@ var optionNames = []string{"array", "huge_pages", "repetitions", "threads"}
 
 func parse(w *load.Workload) (*config, error) {
 	o := &load.Options{Values: w.Options}
-	c := &config{threads: o.Integer("threads", 0, threadsMax), repetitions: o.Integer("repetitions", repetitionsDefault, repetitionsMax)}
+	c := &config{ordinal: w.Ordinal, threads: o.Integer("threads", 0, threadsMax), repetitions: o.Integer("repetitions", repetitionsDefault, repetitionsMax)}
 	if c.repetitions < repetitionsLeast {
 		o.Fault("repetitions", "repetitions: at least %d, because the first one does not count", repetitionsLeast)
 	}

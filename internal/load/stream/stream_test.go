@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -203,6 +204,32 @@ func TestCancelInRound(t *testing.T) {
 				t.Error(err)
 			}
 			return
+		}
+	}
+}
+
+// VMs that are processes of one machine share its CPUs, and no two of them the same ones while others are idle.
+func TestVMsOfOneMachineUseDifferentCPUs(t *testing.T) {
+	for _, c := range []struct{ cpus, ordinal, threads, first int }{{4, 0, 1, 0}, {4, 1, 1, 1}, {4, 3, 1, 3}, {4, 4, 1, 0}, {4, 1, 2, 2}, {4, 1, 4, 0}, {3, 1, 2, 2}, {1, 5, 1, 0}} {
+		cpus := []int{8, 9, 10, 11}[:c.cpus]
+		got := share(cpus, c.ordinal, c.threads)
+		if sorted := slices.Sorted(slices.Values(got)); got[0] != cpus[c.first] || !slices.Equal(sorted, cpus) {
+			t.Errorf("VM %d with %d threads on %v: %v", c.ordinal, c.threads, cpus, got)
+		}
+	}
+	used := map[int]bool{}
+	for ordinal := range 2 {
+		in, err := (Generator{}).Prepare(t.Context(), load.Workload{Name: "w", Ordinal: ordinal, Options: map[string]string{"array": "1MiB", "threads": "1"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := in.(*instance).bench
+		used[b.place.cpus[0]] = true
+		if len(used) != min(ordinal+1, len(b.place.cpus)) {
+			t.Errorf("VM %d uses a CPU of another one: %v", ordinal, used)
+		}
+		if err := in.Close(); err != nil {
+			t.Error(err)
 		}
 	}
 }
