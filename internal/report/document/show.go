@@ -143,9 +143,12 @@ func WorkloadTable(d *Document) draw.Table {
 		if w.Bytes > 0 || e.DoesIO() {
 			bytes, bandwidth = unit.FormatBytes(int64(w.Bytes)), draw.Quantity(float64(w.BytesRate), "B/s")
 		}
+		operations, rate, errors := unit.FormatWhole(w.Operations), draw.Quantity(float64(w.OperationsRate), e.RateUnit()), unit.FormatWhole(w.ErrorCount)
+		if !w.counted() {
+			operations, rate, errors = "–", "–", "–"
+		}
 		t.Add(w.Title(), w.Group, fmt.Sprint(w.VMs), draw.Duration(w.ToNanos-w.FromNanos), complete,
-			unit.FormatWhole(w.Operations), bytes, draw.Quantity(float64(w.OperationsRate), e.RateUnit()),
-			bandwidth, unit.FormatWhole(w.ErrorCount), notIssued(w), w.CoresText())
+			operations, bytes, rate, bandwidth, errors, notIssued(w), w.CoresText())
 	}
 	return t
 }

@@ -65,6 +65,9 @@ type Latency struct {
 // not towards the time of its load; in a shorter load it would look like busy cores.
 const coresTimeMin = 500 * time.Millisecond
 
+// counted reports whether its operations are: a prefill by a program that prints none, such as one of a database, has only its time.
+func (w *Workload) counted() bool { return !w.Prefill || w.Operations > 0 || w.ErrorCount > 0 }
+
 func workloads(run *Run, p *plan.Plan) []Workload {
 	loads, cores := run.Summary.Loads, coresMax(&run.Manifest, p)
 	list := make([]Workload, 0, len(loads))
@@ -142,10 +145,13 @@ func (w *Workload) CoresBeyond() bool {
 // EngineText names the engines that drove it.
 func (w *Workload) EngineText() string { return interval.EngineText(w.Engines) }
 
-// GaugeTexts are its gauges, a line each.
+// GaugeTexts are its gauges, a line each. A prefill has values of few of them.
 func (w *Workload) GaugeTexts() []string {
 	var lines []string
 	for _, g := range w.Gauges {
+		if w.Prefill && math.IsNaN(float64(g.Mean)) {
+			continue
+		}
 		if g.SoFar {
 			lines = append(lines, fmt.Sprintf("%s: %s at the end", g.Name, draw.Quantity(float64(g.Mean), g.Unit)))
 			continue

@@ -153,6 +153,9 @@ func (s *state) tableOf(loads []*liveLoad, columns int, st draw.Style) []string 
 
 func (s *state) cells(l *liveLoad) []string {
 	operations, bytes, latency := l.recent(s)
+	if !l.counted() {
+		return []string{l.name(), s.vmsOf(l), "–", "–", "–", "–", "–"}
+	}
 	if s.heardNothingOf(l) {
 		return []string{l.name(), s.vmsOf(l), "– " + l.unit, "–", "–", "–", unit.FormatWhole(l.errors)}
 	}
@@ -172,6 +175,10 @@ func (s *state) progress() []string {
 	head := unit.FormatClock(int64(s.elapsed())) + "  " + draw.Clean(s.phase)
 	head += s.leftText()
 	for _, l := range s.loads {
+		if !l.counted() {
+			head += "; " + l.name()
+			continue
+		}
 		c := s.cells(l)
 		rates := c[2]
 		if l.movesBytes() {

@@ -118,3 +118,26 @@ func TestLiveRatesHaveTheUnitOfTheirLoad(t *testing.T) {
 		}
 	})
 }
+
+// The prefill of a database counts no operations: it has a time, and not a rate of 0.
+func TestLivePrefillWithoutOperations(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &screen{columns: 200}
+		l := live.New(live.Options{Out: s, Size: s.size})
+		l.Event(interval.Event{Kind: interval.EventPhaseStarted, Phase: "setup"})
+		l.Event(interval.Event{Kind: interval.EventWorkloadStart, Workload: "OLTP", Instance: 1, Prefill: true})
+		for second := range int64(9) {
+			iv := liveInterval("OLTP", second, 0)
+			iv.Prefill, iv.Directions = true, interval.Traffics{}
+			l.Interval(iv)
+		}
+		time.Sleep(11 * time.Second)
+		synctest.Wait()
+		l.Event(interval.Event{AtNanos: 11e9, Kind: interval.EventWorkloadEnd, Workload: "OLTP", Instance: 1, Prefill: true})
+		l.Close()
+		text := s.raw.String()
+		if !strings.Contains(text, "workload OLTP (prefill) ended after 11 s\n") || strings.Contains(text, "p50") || strings.Contains(text, "operations") {
+			t.Errorf("shown is\n%s", text)
+		}
+	})
+}

@@ -195,9 +195,11 @@ func (l *liveLoad) farewell(e interval.Event) string {
 	if l.movesBytes() {
 		moved = ", " + unit.FormatBytes(int64(l.bytes))
 	}
-	text := fmt.Sprintf("workload %s ended after %s: %s operations%s, p50 %s, p99 %s, %s errors", l.name(),
-		draw.Duration(e.AtNanos-l.from), unit.FormatWhole(l.operations), moved,
-		draw.Quantity(l.latency.Quantile(0.5), "ns"), draw.Quantity(l.latency.Quantile(0.99), "ns"), unit.FormatWhole(l.errors))
+	text := fmt.Sprintf("workload %s ended after %s", l.name(), draw.Duration(e.AtNanos-l.from))
+	if l.counted() {
+		text += fmt.Sprintf(": %s operations%s, p50 %s, p99 %s, %s errors", unit.FormatWhole(l.operations), moved,
+			draw.Quantity(l.latency.Quantile(0.5), "ns"), draw.Quantity(l.latency.Quantile(0.99), "ns"), unit.FormatWhole(l.errors))
+	}
 	if e.Error != "" {
 		text += "; FAILED: " + oneLine(e.Error)
 	}
@@ -206,6 +208,9 @@ func (l *liveLoad) farewell(e interval.Event) string {
 
 // movesBytes reports whether its bytes are of interest: transactions have none.
 func (l *liveLoad) movesBytes() bool { return l.bytes > 0 || l.unit == interval.Engine{}.RateUnit() }
+
+// counted reports whether its operations are, so far: a prefill by a program that prints none, such as one of a database, has only its time.
+func (l *liveLoad) counted() bool { return !l.key.prefill || l.operations > 0 || l.errors > 0 }
 
 func (l *liveLoad) name() string {
 	text := draw.Clean(l.key.workload)
