@@ -20,7 +20,7 @@ const homeFile = "/etc/bragg/hammerdb"
 // homePatterns are where HammerDB's own instructions unpack it.
 var homePatterns = []string{"/opt/HammerDB-*", "/usr/local/HammerDB-*"}
 
-// oldest is the first version that is supported. Tests run with it and with 5.0; of 6.0, only the time profile was tried.
+// oldest is the first version that is supported. Tests run with it, with 5.0, and TPROC-C with 6.0.
 const oldest = "4.12"
 
 var need = load.Need{Program: "hammerdbcli", Oldest: oldest}
