@@ -1,56 +1,58 @@
 package redis_test
 
 import (
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/loadtest"
 	"github.com/braggdev/bragg/internal/load/redis"
 )
 
-func recorded(t testing.TB) string {
-	t.Helper()
-	text, err := os.ReadFile("testdata/get.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
+// records are the outputs of two versions for 20,000 requests, with the percentiles of their summaries in nanoseconds. Between two steps the
+// upper one counts, so that each has a least and a greatest value.
+var records = map[string]map[float64][2]float64{
+	"7.0.15-get.txt": {0.5: {39e3, 40e3}, 0.95: {71e3, 80e3}, 0.99: {151e3, 176e3}, 1: {4335e3, 4400e3}},
+	"7.4.1-get.txt":  {0.5: {47e3, 48e3}, 0.95: {63e3, 72e3}, 0.99: {79e3, 88e3}, 1: {7415e3, 7500e3}},
 }
 
-// The output of version 7.0.15 for 20,000 requests has p50 0.039, p95 0.071, p99 0.151 and a maximum of 4.335 ms.
 func TestParseRound(t *testing.T) {
-	n, h, err := redis.ParseRound(recorded(t))
-	if err != nil || n != 20000 || h.Count() != n {
-		t.Fatalf("%d requests: %v", n, err)
-	}
-	for q, want := range map[float64][2]float64{0.5: {39e3, 40e3}, 0.95: {71e3, 80e3}, 0.99: {151e3, 176e3}, 1: {4335e3, 4400e3}} {
-		// Between two steps the upper one counts.
-		if got := h.Quantile(q); got < want[0]*0.98 || got > want[1]*1.02 {
-			t.Errorf("quantile %g is %g ns, want %v", q, got, want)
+	for name, percentiles := range records {
+		n, h, err := redis.ParseRound(loadtest.Recorded(t, name))
+		if err != nil || n != 20000 || h.Count() != n {
+			t.Fatalf("%s: %d requests: %v", name, n, err)
+		}
+		for q, want := range percentiles {
+			if got := h.Quantile(q); got < want[0]*0.98 || got > want[1]*1.02 {
+				t.Errorf("%s: quantile %g is %g ns, want %v", name, q, got, want)
+			}
 		}
 	}
 }
 
 // Output that was cut is refused, or was cut behind its first distribution, which is complete.
 func TestCutRounds(t *testing.T) {
-	text := recorded(t)
-	complete := strings.Index(text, "100.000% <=")
-	for end := range text[:complete] {
-		if strings.Contains(text[:end], "count 20000") {
-			break
+	for name := range records {
+		text := loadtest.Recorded(t, name)
+		complete := strings.Index(text, "100.000% <=")
+		for end := range text[:complete] {
+			if strings.Contains(text[:end], "count 20000") {
+				break
+			}
+			if _, _, err := redis.ParseRound(text[:end]); err == nil {
+				t.Fatalf("%s: %q is read", name, text[:end])
+			}
 		}
-		if _, _, err := redis.ParseRound(text[:end]); err == nil {
-			t.Fatalf("%q is read", text[:end])
+		if _, _, err := redis.ParseRound(text + text); err == nil {
+			t.Errorf("%s: two results are read as one", name)
 		}
-	}
-	if _, _, err := redis.ParseRound(text + text); err == nil {
-		t.Error("two results are read as one")
 	}
 }
 
 func FuzzParseRound(f *testing.F) {
-	f.Add(recorded(f))
+	for name := range records {
+		f.Add(loadtest.Recorded(f, name))
+	}
 	f.Fuzz(func(t *testing.T, text string) {
 		if n, h, err := redis.ParseRound(text); err == nil && h.Count() != n {
 			t.Errorf("%d requests, %d latencies", n, h.Count())

@@ -80,9 +80,15 @@ func TestTotals(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var log loadtest.Log
+	seen := map[int]bool{}
 	if err := loadtest.Drive(ctx, redis.Generator{}, w, load.SinkFunc(func(iv interval.Interval) {
 		log.Interval(iv)
-		if iv.Sequence == 8 {
+		for kind := range iv.Directions {
+			if iv.Directions[kind].Operations > 0 {
+				seen[kind] = true
+			}
+		}
+		if len(seen) == 6 && iv.Sequence >= 8 {
 			cancel()
 		}
 	})); err != nil {
