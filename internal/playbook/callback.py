@@ -51,14 +51,17 @@ class CallbackModule(CallbackBase):
         while line:
             line = line[os.write(DESCRIPTOR, line):]
 
+    def v2_playbook_on_start(self, playbook):
+        self._write(event="start")
+
     def v2_playbook_on_play_start(self, play):
         self._play = play
 
     def v2_playbook_on_no_hosts_matched(self):
-        self._write(event="unmatched", task=self._play.get_name() if self._play else "")
+        self._write(event="unmatched", task=self._play.get_name()[:TEXT_MAX] if self._play else "")
 
     def v2_playbook_on_task_start(self, task, is_conditional):
-        self._write(event="task", task=task.get_name())
+        self._write(event="task", task=task.get_name()[:TEXT_MAX])
 
     v2_playbook_on_handler_task_start = lambda self, task: self.v2_playbook_on_task_start(task, False)
     v2_playbook_on_cleanup_task_start = lambda self, task: self.v2_playbook_on_task_start(task, False)
@@ -71,7 +74,7 @@ class CallbackModule(CallbackBase):
         began = self._began.pop((host, task._uuid), None)
         values = result._result
         self._write(
-            event=event, host=host, task=task.get_name(), ignored=bool(ignored), changed=bool(values.get("changed")),
+            event=event, host=host, task=task.get_name()[:TEXT_MAX], ignored=bool(ignored), changed=bool(values.get("changed")),
             facts=task.action == "gather_facts" and task.name == "Gathering Facts",
             seconds=None if began is None else time.monotonic() - began,
             message="" if event in ("ok", "skipped") else explain(values)[:TEXT_MAX])

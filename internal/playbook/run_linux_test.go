@@ -279,9 +279,10 @@ func TestNoMachine(t *testing.T) {
 	l := newLab(t, 1, map[string]string{
 		"none.yml": "- hosts: clients\n  gather_facts: no\n  tasks: [{name: Load, shell: exit 0}]\n",
 		"end.yml":  "- hosts: all\n  gather_facts: no\n  tasks: [{meta: end_play}]\n",
+		"long.yml": "- hosts: all\n  gather_facts: no\n  tasks: [{name: \"{{ 'long' * 50000 }}\", shell: exit 0}]\n",
 		"half.yml": "- hosts: all\n  gather_facts: no\n  tasks: [{name: Load, shell: exit 0}]\n- hosts: clients\n  tasks: []\n",
 	})
-	for name, want := range map[string]string{"none.yml": `no task ran: no machine of the inventory matches the play "clients"`, "end.yml": "", "half.yml": ""} {
+	for name, want := range map[string]string{"none.yml": `no task ran: no machine of the inventory matches the play "clients"`, "end.yml": "", "half.yml": "", "long.yml": ""} {
 		err := l.book(name).Run(t.Context(), l.env())
 		if got := fmt.Sprint(err); got != want && (err != nil || want != "") {
 			t.Errorf("%s: %s", name, got)

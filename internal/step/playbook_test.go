@@ -35,7 +35,7 @@ done
 cp "$inventory" "$KEPT/inventory.json"; cp "$vars" "$KEPT/vars.json"
 find . -mindepth 1 | sed 's,^./,,' | LC_ALL=C sort > "$KEPT/files"
 pwd > "$KEPT/pwd"; echo "$1" > "$KEPT/playbook"
-echo '{"event": "ok", "host": "192.0.2.1", "task": "Load"}' >&3
+echo '{"event": "start"}' >&3; echo '{"event": "ok", "host": "192.0.2.1", "task": "Load"}' >&3
 ls -l "$inventory" | cut -c1-10 > "$KEPT/mode"; echo "$inventory" > "$KEPT/place"
 `
 
