@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/braggdev/bragg/internal/playbook"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/unit"
 	"github.com/braggdev/bragg/internal/verb"
 )
 
@@ -44,6 +46,7 @@ type playbookStep struct {
 	RemotePass string         `arg:"remote_pass" secret:"true" doc:"Password of that user, where the target has no login of its own."`
 	Variables  map[string]any `arg:"variables" doc:"Variables for the playbook."`
 	Forks      int            `arg:"forks" default:"5" doc:"How many hosts are worked on at a time."`
+	Timeout    *time.Duration `arg:"timeout_secs" unit:"s" scale:"timeout" doc:"How long it may take; any time without it."`
 	Annotate   bool           `arg:"annotate" default:"false" doc:"Mark the end on charts."`
 }
 
@@ -69,6 +72,9 @@ func (s *playbookStep) Check(v *verb.View, problems *verb.Problems) {
 		} else if !v.PoweredOn(name) {
 			notPoweredOn("inventory", fmt.Sprintf("group %q", name), problems)
 		}
+	}
+	if s.Timeout != nil && *s.Timeout <= 0 {
+		problems.Errorf("timeout_secs", "argument-range", "timeout_secs must be above 0")
 	}
 	if s.Forks < 1 {
 		problems.Errorf("forks", "argument-range", "forks must be at least 1, not %d", s.Forks)
@@ -100,6 +106,11 @@ func (s *playbookStep) Run(ctx context.Context, env *verb.Env) error {
 	if env.Plan.Target.Simulated {
 		env.Notes.Log(fmt.Sprintf("playbook %s is not run on a simulated target", s.Filename))
 		return nil
+	}
+	if s.Timeout != nil {
+		bounded, cancel := context.WithTimeoutCause(ctx, *s.Timeout, fmt.Errorf("it did not end within %s", unit.FormatDuration(*s.Timeout)))
+		defer cancel()
+		ctx = bounded
 	}
 	if err := s.book().Run(ctx, env); err != nil {
 		return fmt.Errorf("run playbook %q: %w", s.Filename, err)
