@@ -168,8 +168,8 @@ func TestLivePlainLines(t *testing.T) {
 		l := live.New(live.Options{Out: &s})
 		liveEvents(l)
 		l.Event(interval.Event{AtNanos: 10e9, Kind: interval.EventStepEnded, Phase: "run", Step: "test.Wait", StepID: 2, Error: "the disk is full"})
-		l.Event(interval.Event{AtNanos: 10e9, Kind: interval.EventStepStarted, Phase: "run", Step: "test.Wait", StepID: 3})
-		l.Event(interval.Event{AtNanos: 14e9, Kind: interval.EventStepEnded, Phase: "run", Step: "test.Wait", StepID: 3,
+		l.Event(interval.Event{AtNanos: 10e9, Kind: interval.EventStepStarted, Phase: "run", Step: "playbook.Run", StepID: 3, Message: "site.yml"})
+		l.Event(interval.Event{AtNanos: 14e9, Kind: interval.EventStepEnded, Phase: "run", Step: "playbook.Run", StepID: 3, Message: "site.yml",
 			Error: "canceled: stopped by the user", Canceled: "stopped by the user"})
 		l.Print("hostile\x1b[2Jname\n")
 		l.Close()
@@ -179,8 +179,8 @@ func TestLivePlainLines(t *testing.T) {
 0:00  test.Wait started
 0:10  run, about 29 s left; OLTP: 4.00k IOPS, 32.8 MB/s, p50 2.00 ms, p99 2.00 ms, 0 errors
 0:10  test.Wait FAILED after 10 s: the disk is full
-0:10  test.Wait started
-0:14  test.Wait CANCELED after 4 s (stopped by the user)
+0:10  playbook.Run site.yml started
+0:14  playbook.Run site.yml CANCELED after 4 s (stopped by the user)
 hostile�[2Jname
 `
 		if got := s.raw.String(); got != want {

@@ -145,7 +145,7 @@ func (s *state) event(e interval.Event, plain bool) []string {
 
 func stepHeading(e interval.Event) string {
 	text := draw.Clean(e.Step)
-	if subject := cmp.Or(e.Workload, e.Group, e.Subject); subject != "" {
+	if subject := cmp.Or(e.Workload, e.Group, e.Subject, e.Message); subject != "" { // the message of a step is what it is about
 		text += " " + draw.Clean(subject)
 	}
 	if e.Simulate {
