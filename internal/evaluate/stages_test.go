@@ -98,7 +98,7 @@ func TestStages(t *testing.T) {
 			t.Errorf("%s\nwant %s", got, c.want)
 		}
 	}
-	if all := curved(t, []stage{{1000, time.Millisecond}}).Stages; all != nil {
+	if all := curved(t, []stage{{1000, time.Millisecond}}).Stages; len(all) != 1 || len(all[0].List) != 1 || all[0].List[0].Rate != 2000 {
 		t.Errorf("a load of one stage has %+v", all)
 	}
 }

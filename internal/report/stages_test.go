@@ -45,7 +45,7 @@ func TestStagesAreShown(t *testing.T) {
 		"more curves":      {brief.String(), "1 more curve: bragg report"},
 		"maximum, brief":   {brief.String(), "curve, maximum  50.0k IOPS   400 MB/s  3.00 ms  2.00 ms  9.00 ms"},
 		"bound, brief":     {brief.String(), "… 3 more"},
-		"note":             {brief.String(), "without the beginning of each stage"},
+		"note":             {brief.String(), "without the beginning or the warm-up of each stage"},
 		"section":          {text.String(), "Stages of OLTP"},
 		"lower bound":      {text.String(), "≥ 900 µs"},
 		"page, sentence":   {html.String(), "leaves its floor."},

@@ -130,7 +130,7 @@ func (l *Loads) Add(iv *interval.Interval) {
 // end orders spans; one that does not count ends where it begins.
 func (s *span) end() int64 { return max(s.began, s.to) }
 
-// List returns the stages of each load that went through two or more.
+// List returns the stages of each load that has some.
 func (l *Loads) List() (all []result.Stages) {
 	if l == nil {
 		return nil
@@ -148,7 +148,7 @@ func (l *Loads) List() (all []result.Stages) {
 				out.List = append(out.List, one)
 			}
 		}
-		if len(out.List) > 1 {
+		if len(out.List) > 0 {
 			out.Sentences = sentences(&out)
 			all = append(all, out)
 		}

@@ -128,9 +128,10 @@ func (c *config) engine(e interval.Engine) interval.Engine {
 // stagesMax is how many runs a report shows one by one.
 const stagesMax = 100
 
-// stages are the runs, if there are several. Their statistics are without the first interval or the warm-up, as in vdbench.
+// stages are the runs, if there are several, or one has a warm-up. Their statistics are without the first interval or the warm-up, as in
+// vdbench.
 func (c *config) stages() (all []interval.Stage) {
-	if len(c.runs) < 2 || len(c.runs) > stagesMax {
+	if len(c.runs) > stagesMax || len(c.runs) == 1 && c.runs[0].warmup == 0 {
 		return nil
 	}
 	for i := range c.runs {

@@ -370,6 +370,10 @@ func TestStages(t *testing.T) {
 	if p, err = (vdbench.Generator{}).Plan(w); err != nil || p.Engine.Stages != nil {
 		t.Errorf("one run has stages %+v, %v", p.Engine.Stages, err)
 	}
+	w.Config = two + "wd=wd1,sd=sd1\nrd=rd1,wd=wd1,iorate=max,warmup=20\n"
+	if p, err = (vdbench.Generator{}).Plan(w); err != nil || len(p.Engine.Stages) != 1 || p.Engine.Stages[0].SkipNanos != 20e9 {
+		t.Errorf("a run with a warm-up has stages %+v, %v", p.Engine.Stages, err)
+	}
 }
 
 // The runtime of a load ends it wherever it is, and a cancelled one ends in a pause too.

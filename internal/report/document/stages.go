@@ -9,7 +9,7 @@ import (
 )
 
 // StagesNote says what the numbers of results are where stages are shown.
-const StagesNote = "Response times over all VMs, without the beginning of each stage. The results below are means over all stages."
+const StagesNote = "Over all VMs, without the beginning or the warm-up of each stage. The results below are of the whole load, with warm-ups and pauses."
 
 // StagesTable has a row for each stage of a load, at most rowsMax; 0: all.
 func StagesTable(s *result.Stages, rowsMax int) draw.Table {
