@@ -10,6 +10,14 @@ import (
 // Select returns the definitions of a kind that a parameter names: names, wildcards at the end (sd*), and in parentheses ranges
 // ((sd1-sd9)). Names without a match are errors of the file.
 func (f *File) Select(kind Kind, p Parameter) (chosen []*Definition) {
+	if f.selected > selectedMax {
+		return nil // reported
+	}
+	defer func() {
+		if f.selected += len(chosen); f.selected > selectedMax {
+			f.fault(p.Key, "too-many", fmt.Sprintf("names in this file select more than %d definitions together", selectedMax), "")
+		}
+	}()
 	all := f.Of(kind)
 	named, taken := map[string]*Definition{}, map[*Definition]bool{}
 	for _, d := range all {

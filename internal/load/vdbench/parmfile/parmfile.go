@@ -69,12 +69,14 @@ type File struct {
 	lines       []string
 	used        map[string]bool // variables
 	expanded    int             // bytes of their values
+	selected    int             // definitions by all names
 }
 
 // Bounds of hostile files.
 const (
 	definitionsMax = 20_000
 	loopMax        = 10_000
+	selectedMax    = 1_000_000
 	bytesMax       = 4 << 20
 )
 
@@ -115,7 +117,7 @@ const issuesMax = 1000
 
 // At adds what a caller has to say about a place of the file.
 func (f *File) At(w Word, severity diag.Severity, code, message, hint string) {
-	if len(f.Issues) >= issuesMax && f.Issues.HasErrors() {
+	if len(f.Issues) >= issuesMax && (severity != diag.SeverityError || f.Issues.HasErrors()) {
 		return
 	}
 	d := diag.Diagnostic{Code: code, Severity: severity, Pos: w.Pos, Width: len(w.Text), Message: message, Hint: hint}
@@ -165,10 +167,17 @@ type builder struct {
 
 // statement takes the parameters of one logical line. Lines do not bound definitions in vdbench: one ends where the next one begins.
 func (b *builder) statement(words []Parameter) {
-	if key := words[0].Key; key.Text == "include" { // at any place
-		b.General.Parameters = append(b.General.Parameters, b.check(General, words)...)
+	words = slices.DeleteFunc(words, func(p Parameter) bool {
+		if p.Key.Text != "include" {
+			return false
+		}
+		b.General.Parameters = append(b.General.Parameters, p) // at any place
+		return true
+	})
+	if len(words) == 0 {
 		return
-	} else if current := b.current(); !isKind(key.Text) && current != General {
+	}
+	if key, current := words[0].Key, b.current(); !isKind(key.Text) && current != General {
 		if _, problem, _ := find(current, key.Text); problem != "" {
 			b.strange(key)
 			return

@@ -215,3 +215,31 @@ func TestTruncated(t *testing.T) {
 		parse(text[:i])
 	}
 }
+
+// What a hostile file can make of few bytes is bounded.
+func TestBounds(t *testing.T) {
+	many := strings.Builder{}
+	many.WriteString("sd=sd,lun=/f,count=(1,9000)\n")
+	for i := range 5000 {
+		fmt.Fprintf(&many, "wd=w%d,sd=(sd1-sd9000)\n", i)
+	}
+	for text, want := range map[string]string{
+		small + "rd=r,wd=wd1,iorate=5" + strings.Repeat(",iorate=6", 10_000) + "\n":                            "",
+		small + "rd=r,wd=wd1,iorate=5" + strings.Repeat(",iorate=6", 10_000) + "\nrd=r,wd=wd1,iorate=5\n":      "defined-twice",
+		many.String() + "rd=r,wd=*,iorate=5\n":                                                                 "too-many",
+		"sd=sd1,lun=a\nwd=w,sd=(sd1-sd999999999)\n":                                                            "not-defined",
+		"sd=sd1,lun=a,\ninclude=x\nwd=w,sd=sd1,\ninclude=(y,z)\n" + strings.Repeat("include=x\n", 10_000):      "",
+		small + "rd=default,iorate=(1-10000,1)\nrd=a,wd=wd1,iorate=5\n" + strings.Repeat("iorate=6\n", 10_000): "given-twice",
+	} {
+		f := parse(text)
+		code := ""
+		for _, d := range f.Issues {
+			if d.Severity == diag.SeverityError && code == "" {
+				code = d.Code
+			}
+		}
+		if code != want || len(f.Issues) > 1001 {
+			t.Errorf("%.60s …: %d issues, error %q, want %q", text, len(f.Issues), code, want)
+		}
+	}
+}
