@@ -90,7 +90,11 @@ func writtenForms(text string) []string {
 	forms := []string{
 		inJSON(text, true), inJSON(text, false), strings.ReplaceAll(inJSON(text, true), "'", `\u0027`),
 		strings.ReplaceAll(text, "'", "''"), html.EscapeString(text), url.QueryEscape(text), url.PathEscape(text),
-		strings.TrimPrefix(url.UserPassword("", text).String(), ":"), strings.ReplaceAll(text, "'", `'\''`),
+		strings.TrimPrefix(url.UserPassword("", text).String(), ":"),
+	}
+	for _, quote := range []string{`'\''`, `'"'"'`} { // of shells, and of Python for shells
+		quoted := strings.ReplaceAll(text, "'", quote)
+		forms = append(forms, quoted, inJSON(quoted, false))
 	}
 	return slices.DeleteFunc(forms, func(form string) bool { return form == text })
 }
