@@ -59,6 +59,11 @@ var spellings = map[string]int{
 	disks + "wd=w1,sd=sd1,sd=nosd\nrd=rd1,wd=w1" + short:                                                  0,
 	disks + "wd=w1,sd=sd1,skew=30,skew=20\nwd=w2,sd=sd2,skew=80,\nrd=rd1,wd=w*" + short:                   1,
 	disks + "wd=w1,sd=sd1\nwd=w2,sd=sd2\nrd=rd1,wd=w1,wd=w2" + short:                                      0,
+	// warm-ups
+	disks + "wd=w1,sd=sd1\nrd=rd1,wd=w1,iorate=10,elapsed=60,warmup=7\n":             1,
+	disks + "wd=w1,sd=sd1\nrd=rd1,wd=w1,iorate=10,elapsed=60,warmup=20,interval=5\n": 1,
+	disks + "wd=w1,sd=sd1\nrd=rd1,wd=w1,iorate=10,elapsed=60,warmup=20,interval=6\n": 0,
+	disks + "wd=w1,sd=sd1\nrd=rd1,wd=w1,iorate=10,elapsed=60,warmup=3,interval=5\n":  0,
 	// rates of 0
 	disks + "wd=w1,sd=sd1\nrd=rd1,wd=w1,iorate=0.,elapsed=10\n":               0,
 	disks + "wd=w1,sd=sd1\nrd=rd1,wd=w1,iorate=(0,10),elapsed=10\n":           0,

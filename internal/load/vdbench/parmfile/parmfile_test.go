@@ -132,6 +132,8 @@ func TestIssues(t *testing.T) {
 		small + "rd=r,wd=wd1,iorate=max,forthreads=(5-1,2)":                       "3:36 error bad-value",
 		small + "rd=r,wd=wd1,iorate=max,elapsed=5,interval=2":                     "3:32 error elapsed-not-multiple",
 		small + "rd=r,wd=wd1,iorate=max,elapsed=1,interval=0.1":                   "",
+		small + "rd=r,wd=wd1,iorate=max,elapsed=60,warmup=7":                      "",
+		small + "rd=r,wd=wd1,iorate=max,elapsed=60,warmup=7,interval=5":           "3:42 error warmup-not-multiple",
 		small + "rd=r,wd=wd1,iorate=inf":                                          "3:20 error bad-value",
 	} {
 		f := parse(text)

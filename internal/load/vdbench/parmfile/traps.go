@@ -178,6 +178,9 @@ func (f *File) times(rd *Definition) {
 	if n := elapsed / interval; interval > 0 && math.Abs(n-math.Round(n)) > 1e-6 {
 		f.fault(rd.Word("elapsed"), "elapsed-not-multiple", fmt.Sprintf("elapsed of %g s is not a multiple of the interval of %g s", elapsed, interval), "vdbench refuses it, too")
 	}
+	if interval > 0 && math.Mod(warmup, interval) > 1e-9 {
+		f.fault(rd.Word("warmup"), "warmup-not-multiple", fmt.Sprintf("warmup of %g s is not a multiple of the interval of %g s", warmup, interval), "vdbench refuses it, too")
+	}
 	if interval == 0 {
 		interval = min(elapsed/2, intervalMaximum)
 	}
@@ -185,9 +188,6 @@ func (f *File) times(rd *Definition) {
 		f.fault(rd.Word("elapsed"), "too-short", "elapsed of 0 s is not a run", "two intervals are the least")
 	} else if elapsed < 2*interval {
 		f.fault(rd.Word("elapsed"), "too-short", fmt.Sprintf("elapsed of %g s is shorter than two intervals of %g s", elapsed, interval), "the first interval is not in the totals")
-	}
-	if warmup > 0 && interval > 0 && math.Mod(warmup, interval) > 1e-9 {
-		f.warn(rd.Word("warmup"), "warmup-not-multiple", "", "warmup of %g s is not a multiple of the interval of %g s", warmup, interval)
 	}
 	if strings.EqualFold(rd.Text("iorate", ""), "curve") && elapsed < curveSecondsMin {
 		f.warn(rd.Word("elapsed"), "short-curve", "elapsed=60 or more", "every point of the curve, and the maximum that all of them depend on, is measured for %g s only", elapsed)
