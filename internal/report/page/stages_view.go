@@ -57,8 +57,8 @@ func stageChart(s *result.Stages, curve int, id string) (Chart, bool) {
 		return all
 	}
 	lines := []Plotted{
-		{Points: points(func(one *result.Stage) result.Number { return one.P99 }), ChartLine: ChartLine{Name: "p99", Dash: 2, Dots: true}},
-		{Points: points(func(one *result.Stage) result.Number { return one.Median }), ChartLine: ChartLine{Name: "median", Color: 1, Order: 1, Dots: true}},
+		{Points: points(func(one *result.Stage) result.Number { return one.P99 }), ChartLine: ChartLine{Name: "p99", Dash: 2}},
+		{Points: points(func(one *result.Stage) result.Number { return one.Median }), ChartLine: ChartLine{Name: "median", Color: 1, Order: 1}},
 	}
 	c := Chart{ID: id, Title: "Response time of " + document.StagesName(s) + " against its rate", Unit: "ns", Against: s.Unit, To: 1.02 * float64(list[len(list)-1].Rate)}
 	c.Tables, _ = Tables(lines, c.From, c.To)

@@ -7,13 +7,19 @@ bragg.place = function (chart, x) {
   return chart.against ? `${Math.round(x * 10) / 10} ${chart.against}` : bragg.moment(x);
 };
 
+// number is a number on such an axis: 500, 20k, 1.5M.
+bragg.number = function (v) {
+  return v >= 1e6 ? `${v / 1e6}M` : v >= 1e4 ? `${v / 1e3}k` : String(v);
+};
+
 // againstOptions turns the options of a chart over time into those of one against something else: no events, no common cursor and
 // zoom, and points without a line where they are single measurements.
 bragg.againstOptions = function (chart, lines, options) {
   const { sync, ...cursor } = options.cursor;
   options.cursor = { ...cursor, drag: { x: false, y: false, setScale: false } };
   options.axes = options.axes.map((axis, i) => i ? axis : { ...axis, size: 28, label: chart.against, labelSize: 16, labelFont: axis.font,
-    incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000], values: (u, list) => list.map(v => v === null ? '' : String(v)) });
+    incrs: [0, 1, 2, 3, 4, 5, 6, 7, 8].flatMap(power => [1, 2, 5].map(digit => digit * 10 ** power)),
+    values: (u, list) => list.map(v => v === null ? '' : bragg.number(v)) });
   options.series = options.series.map((s, i) => i && lines[i - 1].dots
     ? { ...s, paths: () => null, points: { show: true, size: 8, fill: s.stroke } } : s);
   options.hooks = { drawClear: [], draw: [] };
