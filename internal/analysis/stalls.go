@@ -102,7 +102,8 @@ func (s *Stalls) Of(vm string, keep func(workload, group string, prefill bool) b
 	if len(ran) == 0 {
 		return nil
 	}
-	for _, g := range interval.Both(silent, union(ran)) {
+	all.ran = union(ran)
+	for _, g := range interval.Both(silent, all.ran) {
 		if g.ToNanos-g.FromNanos >= all.ShortestNanos {
 			all.gaps = append(all.gaps, g)
 		}
@@ -138,12 +139,13 @@ func union(list []interval.Gap) []interval.Gap {
 type Silence struct {
 	ShortestNanos int64
 	gaps          []interval.Gap
+	ran           []interval.Gap // when any of the loads ran
 }
 
-// In returns the figures of a window; nil for an unknown Silence. A stall counts in each window that it reaches into, from its
+// In returns the figures of a window; nil for an unknown Silence, and for a window in which no load ran. A stall counts in each window that it reaches into, from its
 // start or that of the window to its end, even after the window.
 func (s *Silence) In(from, to int64) *result.Stall {
-	if s == nil {
+	if s == nil || len(interval.Both(s.ran, []interval.Gap{{FromNanos: from, ToNanos: to}})) == 0 {
 		return nil
 	}
 	const second = int64(CellLength)

@@ -48,6 +48,9 @@ func stalls(x scenario.Threshold, e *result.Evaluated) (values []measured, reaso
 		if s.Window != x.Window {
 			continue
 		}
+		if s.Stall == nil && s.Count == 0 {
+			return nil, fmt.Sprintf("no data in window %q", x.Window)
+		}
 		if s.Stall == nil {
 			return nil, "the generator does not record when single operations completed, or the result is not of operations"
 		}

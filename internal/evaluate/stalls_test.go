@@ -77,3 +77,33 @@ func TestStallsDecide(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestNoStallsWithoutLoad: in the window in which the load did not run, nothing is known of stalls, and no threshold is met.
+func TestNoStallsWithoutLoad(t *testing.T) {
+	events := []interval.Event{
+		{AtNanos: 0, Kind: interval.EventPhaseStarted, Phase: "run"},
+		{AtNanos: 15e9, Kind: interval.EventStepStarted, Phase: "run", Step: "nodes.PowerOff", Label: "cut", StepID: 1},
+		{AtNanos: 15.1e9, Kind: interval.EventStepEnded, Phase: "run", Step: "nodes.PowerOff", Label: "cut", StepID: 1},
+		{AtNanos: 30e9, Kind: interval.EventPhaseEnded, Phase: "run"},
+	}
+	var intervals []interval.Interval
+	for s := range 15 {
+		iv := second("g-0001", s, 100, 10*time.Millisecond)
+		iv.Gaps = interval.Gaps{{FromNanos: 0, ToNanos: 1e6}, {FromNanos: 999e6, ToNanos: 1e9}}
+		iv.Final = s == 14
+		intervals = append(intervals, iv)
+	}
+	for _, kind := range []string{"latency", "iops", "bandwidth"} {
+		x := scenario.Threshold{Text: "longest_stall < 1", Statistic: "longest_stall", Operator: "<", Value: 1, Window: "after cut"}
+		r := scenario.Result{Name: "r", Source: scenario.FromWorkload, Workload: "OLTP", Type: kind, Aggregate: "mean", Expect: []scenario.Threshold{x}}
+		got := evaluated(t, record(t, events, intervals, nil), r).Results[0]
+		if c := got.Checks[0]; c.Passed || c.Reason != `no data in window "after cut"` {
+			t.Errorf("%s: %+v", kind, c)
+		}
+		for _, row := range got.Stats {
+			if ran := row.Window != "after cut"; ran != (row.Stall != nil) {
+				t.Errorf("%s, window %q: stall %+v", kind, row.Window, row.Stall)
+			}
+		}
+	}
+}

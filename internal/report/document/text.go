@@ -52,7 +52,11 @@ func (r *Result) Heads() []string {
 // Texts are the cells of a row in these columns.
 func (r *Result) Texts(s Statistic) []string {
 	texts := Texts(s.Distribution, r.Unit)
-	if r.stalls() {
+	switch {
+	case !r.stalls():
+	case s.Stall == nil && s.Count == 0:
+		texts = append(texts, "–") // no load ran in this window
+	default:
 		texts = append(texts, StallText(s.Stall))
 	}
 	return texts
