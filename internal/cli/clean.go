@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -105,10 +106,7 @@ func whatWasDone(p *console.Process, runs string, c session.Cleaned) string {
 	case c.Err != nil:
 		return "cleanup failed"
 	}
-	var done []string
-	if len(c.Undone) > 0 {
-		done = append(done, "cleaned up: "+strings.Join(c.Undone, "; "))
-	}
+	done := slices.Clone(c.Undone)
 	if c.Sealed {
 		done = append(done, "bundle sealed as aborted (show: "+runref.CommandIn(p, runs, "report", c.Run)+")")
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/control"
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/scenario"
 )
 
 // TestPlantedControlIsRefused: journals decide what is deleted, so they are not taken from a place that another user prepared.
@@ -68,5 +69,25 @@ func TestPrivateFolderStaysWithControl(t *testing.T) {
 	}
 	if _, err := control.Journals(runs); err != nil {
 		t.Error(err)
+	}
+}
+
+// What "bragg clean" prints says what was done, not what was left.
+func TestThingsForReaders(t *testing.T) {
+	call := &scenario.Call{Name: "vm_group.DisableHA"}
+	for _, c := range []struct {
+		thing      control.Thing
+		left, done string
+	}{
+		{control.Thing{Kind: control.ThingVMs}, "VMs of the run exist", "removed the VMs of the run"},
+		{control.Thing{Kind: control.ThingNodeOff, Node: "node-1"}, `node "node-1" is powered off`, `powered on node "node-1"`},
+		{control.Thing{Kind: control.ThingStep, Call: call}, "step vm_group.DisableHA is not undone", "undid step vm_group.DisableHA"},
+	} {
+		if got := c.thing.String(); got != c.left {
+			t.Errorf("left: %q, want %q", got, c.left)
+		}
+		if got := c.thing.Reverted(); got != c.done {
+			t.Errorf("done: %q, want %q", got, c.done)
+		}
 	}
 }

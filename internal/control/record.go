@@ -87,9 +87,20 @@ func (t Thing) String() string {
 	case ThingNodeOff:
 		return fmt.Sprintf("node %q is powered off", t.Node)
 	case ThingStep:
-		return fmt.Sprintf("step %s is not taken back", t.Call.Name)
+		return fmt.Sprintf("step %s is not undone", t.Call.Name)
 	}
 	return "VMs of the run exist"
+}
+
+// Reverted describes for readers what undid the thing.
+func (t Thing) Reverted() string {
+	switch t.Kind {
+	case ThingNodeOff:
+		return fmt.Sprintf("powered on node %q", t.Node)
+	case ThingStep:
+		return "undid step " + t.Call.Name
+	}
+	return "removed the VMs of the run"
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

@@ -170,9 +170,6 @@ func (c Cleaning) undoHeld(ctx context.Context, left control.Leftover, lease *co
 		// All hosts may be switched off, by this very run.
 		c.say(done.Run, err.Error())
 	}
-	for _, thing := range left.Things {
-		done.Undone = append(done.Undone, thing.String())
-	}
 	cleaner := executor.Cleaner{Runs: c.Runs, Target: t, Catalog: Catalog(), Failpoint: c.Failpoint,
 		Say: func(text string) { c.say(done.Run, text) }}
 	dir := filepath.Join(c.Runs, done.Run)
@@ -186,7 +183,13 @@ func (c Cleaning) undoHeld(ctx context.Context, left control.Leftover, lease *co
 	if done.Left, err = leftOutside(dir, cleaner.Plan); err != nil {
 		c.say(done.Run, fmt.Sprintf("it is unknown whether data is left on endpoints: %v", err))
 	}
-	return errors.Join(cleaner.Undo(ctx, done.Run), lease.LeaveTarget(), t.Close())
+	err = cleaner.Undo(ctx, done.Run)
+	for _, thing := range left.Things {
+		if err == nil {
+			done.Undone = append(done.Undone, thing.Reverted())
+		}
+	}
+	return errors.Join(err, lease.LeaveTarget(), t.Close())
 }
 
 // planOf reads the plan of a dead run; nil if it died before it had written the plan.
