@@ -93,7 +93,7 @@ func Check(in rule.Input) []finding.Finding {
 	for _, r := range Rules() {
 		for _, f := range r.Check(&in) {
 			f.Code, f.Flatters = cmp.Or(f.Code, r.Code), r.Flatters
-			if f.Severity == finding.Unknown && in.Manifest.Rehearsal != nil && f.Code != runIncomplete.Code {
+			if f.Severity == finding.Undecided && in.Manifest.Rehearsal != nil && f.Code != runIncomplete.Code {
 				// A rehearsal only checks whether everything works. A doubt about its numbers is reported but does not change the
 				// verdict.
 				f.Severity = finding.Warning
@@ -108,5 +108,5 @@ func Check(in rule.Input) []finding.Finding {
 }
 
 func rank(s finding.Severity) int {
-	return slices.Index([]finding.Severity{finding.Fail, finding.Unknown, finding.Warning, finding.Info}, s)
+	return slices.Index([]finding.Severity{finding.Fail, finding.Undecided, finding.Warning, finding.Info}, s)
 }

@@ -72,7 +72,7 @@ func TestRehearsalIsDecidedWithDoubtfulNumbers(t *testing.T) {
 	for _, c := range []struct {
 		rehearsal *result.Rehearsal
 		want      finding.Severity
-	}{{nil, finding.Unknown}, {&result.Rehearsal{Asked: 1e9}, finding.Warning}} {
+	}{{nil, finding.Undecided}, {&result.Rehearsal{Asked: 1e9}, finding.Warning}} {
 		digest := digest.New(nil)
 		digest.Add(&stalled)
 		in := rule.Input{Digest: digest, Manifest: result.Manifest{Rehearsal: c.rehearsal},

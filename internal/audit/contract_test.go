@@ -273,7 +273,7 @@ func other(fingerprint, ofOther string) func(*made) {
 
 var contracts = map[string]contract{
 	"run-incomplete": {
-		fires: func(m *made) { m.in.Summary.Ended = result.EndedInterrupted }, severity: finding.Unknown, claim: "was interrupted",
+		fires: func(m *made) { m.in.Summary.Ended = result.EndedInterrupted }, severity: finding.Undecided, claim: "was interrupted",
 		silent: nothing,
 	},
 	"rehearsal": {
@@ -318,7 +318,7 @@ var contracts = map[string]contract{
 		silent: event(interval.Event{AtNanos: 30 * second, Kind: interval.EventDisturbance, Phase: "run", Workload: "w", Message: "w failed on vm-1"}),
 	},
 	"vm-stopped": {
-		fires: event(interval.Event{AtNanos: 30 * second, Kind: interval.EventVMStopped, Subject: "vm-2", Error: "panic"}), severity: finding.Unknown,
+		fires: event(interval.Event{AtNanos: 30 * second, Kind: interval.EventVMStopped, Subject: "vm-2", Error: "panic"}), severity: finding.Undecided,
 		claim:  "vm-2 stopped unexpectedly at 0:30: panic.",
 		silent: event(interval.Event{AtNanos: 30 * second, Kind: interval.EventAgentSilent, Subject: "vm-2"}),
 	},
@@ -332,7 +332,7 @@ var contracts = map[string]contract{
 		silent: event(interval.Event{AtNanos: 50 * second, Kind: interval.EventPlaced, Subject: "vm-1", Node: "b", From: "a"}),
 	},
 	"identical-samples": {
-		fires: copied(5), severity: finding.Unknown, claim: "identical in all 5 busy intervals",
+		fires: copied(5), severity: finding.Undecided, claim: "identical in all 5 busy intervals",
 		silent: copied(4),
 	},
 	"few-samples": {
@@ -436,7 +436,7 @@ var contracts = map[string]contract{
 		silent: func(m *made) { m.beside("/dev/sdc", 30, 60) },
 	},
 	"littles-law": {
-		fires: func(m *made) { m.job().QueueDepth, m.job().Clones = 1, 1; slow(2.3e6)(m) }, severity: finding.Unknown,
+		fires: func(m *made) { m.job().QueueDepth, m.job().Clones = 1, 1; slow(2.3e6)(m) }, severity: finding.Undecided,
 		claim:  "are 1.1 in flight, but its jobs have a queue depth of 1.",
 		silent: func(m *made) { m.job().QueueDepth, m.job().Clones = 1, 1; slow(2e6)(m) },
 	},
@@ -456,12 +456,12 @@ var contracts = map[string]contract{
 	"no-io": {
 		fires: func(m *made) {
 			m.load().Engines = []interval.Engine{{Name: "native", Backends: []string{"io_uring", "null"}}}
-		}, severity: finding.Unknown,
+		}, severity: finding.Undecided,
 		claim:  "w ran with the null engine",
 		silent: nothing,
 	},
 	"bytes-mismatch": {
-		fires: func(m *made) { m.job().BlockMin, m.job().BlockMax = 16384, 65536 }, severity: finding.Unknown,
+		fires: func(m *made) { m.job().BlockMin, m.job().BlockMax = 16384, 65536 }, severity: finding.Undecided,
 		claim:  "w moved 8 KiB per operation, but its blocks have 16 KiB at least and 64 KiB at most.",
 		silent: func(m *made) { m.job().BlockMin, m.job().BlockMax = 4096, 8192 },
 	},
@@ -575,7 +575,7 @@ var contracts = map[string]contract{
 		},
 	},
 	"copied-run": {
-		fires: other("a", "a"), severity: finding.Unknown, claim: "The raw samples of w are those of run run-2",
+		fires: other("a", "a"), severity: finding.Undecided, claim: "The raw samples of w are those of run run-2",
 		silent: other("a", "b"),
 	},
 }

@@ -36,7 +36,7 @@ func checkBytesMismatch(in *rule.Input) []finding.Finding {
 		if mean >= (1-bytesTolerance)*float64(smallest) && mean <= (1+bytesTolerance)*float64(largest) {
 			continue
 		}
-		list = append(list, in.About(l.LoadSummary, finding.Unknown, "Do not use these numbers. Report it, with the bundle.",
+		list = append(list, in.About(l.LoadSummary, finding.Undecided, "Do not use these numbers. Report it, with the bundle.",
 			"%s moved %s per operation, but its blocks have %s at least and %s at most.", in.Name(l.LoadSummary), unit.FormatBytes(int64(mean)),
 			unit.FormatBytes(smallest), unit.FormatBytes(largest)))
 	}

@@ -22,7 +22,7 @@ func checkCopiedRun(in *rule.Input) []finding.Finding {
 				if l.Fingerprint == "" || o.Loads[i].Fingerprint != l.Fingerprint || in.Manifest.Target.Simulated {
 					continue
 				}
-				list = append(list, in.About(l, finding.Unknown, "Compare with another run.",
+				list = append(list, in.About(l, finding.Undecided, "Compare with another run.",
 					"The raw samples of %s are those of run %s: one of the two is a copy.", in.Name(l), o.Run))
 			}
 		}

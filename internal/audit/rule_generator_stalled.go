@@ -48,7 +48,7 @@ func checkGeneratorStalled(in *rule.Input) []finding.Finding {
 			"The load generator of %s stalled for %s (%s of its runtime), longest %s at %s on %s.", in.Name(l), rule.Span(stalled),
 			unit.FormatPercent(ratio), rule.Span(worst.StallMaxNanos), unit.FormatClock(worst.StallMaxAt), worst.VM)
 		if f.Share = ratio; ratio >= stallShareUndecided {
-			f.Severity = finding.Unknown
+			f.Severity = finding.Undecided
 		}
 		list = append(list, f)
 	}

@@ -77,7 +77,7 @@ func starved(in *rule.Input, l *result.LoadSummary) (finding.Finding, bool) {
 		}
 	}
 	if float64(lacked) >= lackedShareUndecided*float64(lasted) {
-		f.Severity = finding.Unknown
+		f.Severity = finding.Undecided
 	}
 	return f, true
 }

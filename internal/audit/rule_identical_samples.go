@@ -40,7 +40,7 @@ func checkIdenticalSamples(in *rule.Input) []finding.Finding {
 		if other.Workload != subject {
 			subject = "" // which of the two is wrong is unknown
 		}
-		list = append(list, finding.Finding{Severity: finding.Unknown, Subject: subject,
+		list = append(list, finding.Finding{Severity: finding.Undecided, Subject: subject,
 			Claim: fmt.Sprintf("The raw samples of %s on %s and of %s on %s are identical in all %d busy intervals.",
 				other.Workload, other.VM, s.Workload, s.VM, s.Busy),
 			Advice: "Do not use these numbers. This is a bug in Bragg: report it.",

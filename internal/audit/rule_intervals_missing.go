@@ -47,7 +47,7 @@ func checkIntervalsMissing(in *rule.Input) []finding.Finding {
 			in.Name(l),
 			rule.Share(uint64(missing), uint64(all)))
 		if f.Share = float64(missing) / float64(all); float64(missing) >= missingShareUndecided*float64(all) {
-			f.Severity = finding.Unknown
+			f.Severity = finding.Undecided
 		}
 		list = append(list, f)
 	}

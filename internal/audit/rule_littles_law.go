@@ -37,7 +37,7 @@ func checkLittlesLaw(in *rule.Input) []finding.Finding {
 			"%s: %s operations/s per VM at %s are %.1f in flight, but its jobs have a queue depth of %d.", in.Name(l.LoadSummary),
 			unit.FormatWhole(uint64(operations/lasted*1e9)), unit.FormatLatency(service/operations), service/lasted, depth)
 		if service > (1+littleWrong)*float64(depth)*lasted {
-			f.Severity = finding.Unknown
+			f.Severity = finding.Undecided
 		}
 		list = append(list, f)
 	}

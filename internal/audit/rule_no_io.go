@@ -22,7 +22,7 @@ func checkNoIO(in *rule.Input) []finding.Finding {
 	var list []finding.Finding
 	for _, l := range rule.Measured(in) {
 		if slices.ContainsFunc(l.Engines, null) && !in.Manifest.Target.Simulated {
-			list = append(list, in.About(l, finding.Unknown,
+			list = append(list, in.About(l, finding.Undecided,
 				"Remove ioengine=null from the job file and backend=null from the options of the workload.",
 				"%s ran with the null engine: no I/O was done.", in.Name(l)))
 		}

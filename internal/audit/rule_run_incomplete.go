@@ -27,19 +27,19 @@ func checkRunIncomplete(in *rule.Input) []finding.Finding {
 		if verb == "" {
 			verb = "did not complete"
 		}
-		list = append(list, finding.Finding{Severity: finding.Unknown,
+		list = append(list, finding.Finding{Severity: finding.Undecided,
 			Claim: fmt.Sprintf("The run %s after %s; its numbers cover only that time.", verb, rule.Span(in.Summary.Duration))})
 	}
 	for _, e := range in.Events {
 		if e.Kind == interval.EventStepEnded && e.Error != "" && (e.Phase == "setup" || e.Phase == "run") {
-			list = append(list, finding.Finding{Severity: finding.Unknown, Subject: e.Step, FromNanos: e.AtNanos, ToNanos: e.AtNanos,
+			list = append(list, finding.Finding{Severity: finding.Undecided, Subject: e.Step, FromNanos: e.AtNanos, ToNanos: e.AtNanos,
 				Claim: fmt.Sprintf("Step %s of the %s phase failed at %s: %s.", e.Step, e.Phase, unit.FormatClock(e.AtNanos), e.Error)})
 		}
 	}
 	for i := range in.Summary.Loads {
 		l := &in.Summary.Loads[i]
 		if l.Error != "" {
-			list = append(list, finding.Finding{Severity: finding.Unknown, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
+			list = append(list, finding.Finding{Severity: finding.Undecided, Subject: l.Workload, FromNanos: l.FromNanos, ToNanos: l.ToNanos,
 				Claim: fmt.Sprintf("Workload %s ended with an error: %s.", in.Name(l), l.Error)})
 		}
 	}

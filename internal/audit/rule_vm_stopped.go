@@ -29,7 +29,7 @@ func checkVMStopped(in *rule.Input) []finding.Finding {
 		if unit.FormatClock(from) != unit.FormatClock(e.AtNanos) {
 			when = fmt.Sprintf("between %s and %s", unit.FormatClock(from), unit.FormatClock(e.AtNanos))
 		}
-		list = append(list, finding.Finding{Severity: finding.Unknown, Subject: e.Subject, FromNanos: from, ToNanos: e.AtNanos,
+		list = append(list, finding.Finding{Severity: finding.Undecided, Subject: e.Subject, FromNanos: from, ToNanos: e.AtNanos,
 			Claim:  fmt.Sprintf("%s stopped unexpectedly %s: %s.", e.Subject, when, e.Error),
 			Advice: "Check the VM's QEMU log and console, then repeat the run.",
 		})

@@ -190,11 +190,11 @@ func TestRules(t *testing.T) {
 		severity finding.Severity
 		claim    string
 	}{
-		{"interrupted", func(m *made) { m.in.Summary.Ended = result.EndedInterrupted }, "run-incomplete", finding.Unknown, "was interrupted after 1 m 10 s"},
+		{"interrupted", func(m *made) { m.in.Summary.Ended = result.EndedInterrupted }, "run-incomplete", finding.Undecided, "was interrupted after 1 m 10 s"},
 		{"a step failed", func(m *made) {
 			m.in.Events = []interval.Event{{AtNanos: 20 * second, Kind: interval.EventStepEnded, Phase: "run", Step: "nodes.PowerOff", Error: "no answer"}}
-		}, "run-incomplete", finding.Unknown, "Step nodes.PowerOff of the run phase failed at 0:20: no answer."},
-		{"a workload failed", func(m *made) { m.load().Error = "EBADF" }, "run-incomplete", finding.Unknown, "w ended with an error: EBADF"},
+		}, "run-incomplete", finding.Undecided, "Step nodes.PowerOff of the run phase failed at 0:20: no answer."},
+		{"a workload failed", func(m *made) { m.load().Error = "EBADF" }, "run-incomplete", finding.Undecided, "w ended with an error: EBADF"},
 		{"a VM that moved", func(m *made) {
 			m.in.Plan = planOf(strings.Replace(soundPlan, "{", `{"target": {"nodes": [{"id": "1", "name": "host-1"}, {"id": "2", "name": "host-2"}]},`, 1))
 			m.in.Events = []interval.Event{
@@ -226,7 +226,7 @@ func TestRules(t *testing.T) {
 			for i := range m.intervals {
 				m.intervals[i].StalledNanos = second / 5
 			}
-		}, "generator-stalled", finding.Unknown, "20 % of its runtime"},
+		}, "generator-stalled", finding.Undecided, "20 % of its runtime"},
 		{"a busy generator", func(m *made) {
 			for i := range m.intervals {
 				m.intervals[i].CPUNanos = second * 98 / 100
@@ -251,7 +251,7 @@ func TestRules(t *testing.T) {
 			for i := range m.intervals {
 				m.intervals[i].StolenNanos = second / 3
 			}
-		}, "generator-starved", finding.Unknown, "was CPU-starved in 100 % of its intervals"},
+		}, "generator-starved", finding.Undecided, "was CPU-starved in 100 % of its intervals"},
 		{"a control group that throttles", func(m *made) {
 			for i := range m.intervals {
 				m.intervals[i].ThrottledNanos = second / 5
@@ -262,7 +262,7 @@ func TestRules(t *testing.T) {
 		{"a backlog", func(m *made) { m.intervals[len(m.intervals)-1].Backlog = 2500 }, "backlog-at-end", finding.Warning, "a backlog of 2,500 operations (2.5 s of work"},
 		{"errors", func(m *made) { m.load().Total.Errors = map[string]uint64{"EIO": 9} }, "load-errors", finding.Warning, "9 of 60,009 operations of w failed (0.015 %): 9 EIO."},
 		{"lost intervals", func(m *made) { m.intervals = append(m.intervals[:20], m.intervals[24:]...) }, "intervals-missing", finding.Warning, "4 of 120 intervals of w are missing (3.33 %)."},
-		{"many lost intervals", func(m *made) { m.intervals = append(m.intervals[:20], m.intervals[40:]...) }, "intervals-missing", finding.Unknown, "20 of 120"},
+		{"many lost intervals", func(m *made) { m.intervals = append(m.intervals[:20], m.intervals[40:]...) }, "intervals-missing", finding.Undecided, "20 of 120"},
 		{"no last interval", func(m *made) { m.intervals = m.intervals[:len(m.intervals)-1] }, "intervals-missing", finding.Warning, "w on 1 VM ended without a final interval"},
 		{"a clock that was set", func(m *made) {
 			m.in.Events = []interval.Event{
@@ -289,10 +289,10 @@ func TestRules(t *testing.T) {
 		}, "machine-shared", finding.Warning, `Run "run-2" used the same machine from 0:10 until this run ended.`},
 		{"a VM that crashed", func(m *made) {
 			m.in.Events = []interval.Event{{AtNanos: 30 * second, Kind: interval.EventVMStopped, Subject: "vm-2", Error: "its system panicked"}}
-		}, "vm-stopped", finding.Unknown, "vm-2 stopped unexpectedly at 0:30: its system panicked."},
+		}, "vm-stopped", finding.Undecided, "vm-2 stopped unexpectedly at 0:30: its system panicked."},
 		{"a VM that stopped without an event", func(m *made) {
 			m.in.Events = []interval.Event{{AtNanos: 30 * second, UncertainNanos: 12 * second, Kind: interval.EventVMStopped, Subject: "vm-2", Error: "its system panicked"}}
-		}, "vm-stopped", finding.Unknown, "vm-2 stopped unexpectedly between 0:18 and 0:30: its system panicked."},
+		}, "vm-stopped", finding.Undecided, "vm-2 stopped unexpectedly between 0:18 and 0:30: its system panicked."},
 		{"a power cut by the run", func(m *made) {
 			m.intervals = m.intervals[:len(m.intervals)-1]
 			m.in.Events = []interval.Event{{AtNanos: 69*second + 5e8, Kind: interval.EventAnnotation, Workload: "w", Instance: 2, Subject: "vm-2", CutByRun: true}}
@@ -301,7 +301,7 @@ func TestRules(t *testing.T) {
 			for i := 0; i < len(m.intervals); i += 2 {
 				m.intervals[i+1].Directions = m.intervals[i].Directions
 			}
-		}, "identical-samples", finding.Unknown, "w on vm-1 and of w on vm-2 are identical in all 60 busy intervals"},
+		}, "identical-samples", finding.Undecided, "w on vm-1 and of w on vm-2 are identical in all 60 busy intervals"},
 		{"few samples", func(m *made) { m.load().Directions[interval.Read].Operations = 4210 }, "few-samples", finding.Info, "too few read operations (4,210) for a stable p99.9: 4 lie beyond it."},
 		{"very few samples", func(m *made) { m.load().Directions[interval.Read].Operations = 99 }, "few-samples", finding.Info, "for a stable p99 (and p99.9): less than one lies beyond it."},
 		{"few in one window", func(m *made) { windowed(m, 20_000, 4210) }, "few-samples", finding.Info,
@@ -407,7 +407,7 @@ func TestWorstFirst(t *testing.T) {
 	for _, f := range m.check() {
 		got = append(got, f.Severity)
 	}
-	if fmt.Sprint(got) != "[unknown warning info]" {
+	if fmt.Sprint(got) != "[undecided warning info]" {
 		t.Errorf("severities are %v", got)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -358,7 +357,7 @@ func briefing(p *plan.Plan, dir string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "run %s: %s on %s\n", filepath.Base(dir), p.Scenario.DisplayName, p.Target.Name)
 	if r := p.Rehearsal; r != nil {
-		fmt.Fprintf(&b, "  REHEARSAL of %s: times × %.3g, %s\n", unit.FormatDuration(r.Asked), r.TimeFactor, sizes(r))
+		fmt.Fprintf(&b, "  %s\n", plan.RehearsalLine(r))
 	}
 	f := p.Footprint
 	fmt.Fprintf(&b, "  %s, %s on disk\n  written: %s\n", textio.Plural(f.VMs, "VM"), unit.FormatBytes(f.Bytes()), f.Written())
@@ -369,26 +368,4 @@ func briefing(p *plan.Plan, dir string) string {
 	fmt.Fprintf(&b, "  %s%s, until %s\n", about, unit.FormatDuration(p.Estimate.Total),
 		time.Now().Add(p.Estimate.Total).Format("15:04:05"))
 	return b.String()
-}
-
-// sizes names the factors of a rehearsal other than the time factor.
-func sizes(r *result.Rehearsal) string {
-	var parts []string
-	if r.Nodes[0] != r.Nodes[1] {
-		parts = append(parts, fmt.Sprintf("%d instead of %d nodes", r.Nodes[1], r.Nodes[0]))
-	}
-	for _, group := range slices.Sorted(maps.Keys(r.SizeFactor)) {
-		text := fmt.Sprintf("bytes of %s × %.3g", group, r.SizeFactor[group])
-		if c := r.Counts[group]; c[0] != c[1] {
-			text += fmt.Sprintf(" on %d instead of %d VMs", c[1], c[0])
-		}
-		if c, ok := r.VCPUs[group]; ok {
-			text += fmt.Sprintf(" with %d instead of %d vCPUs", c[1], c[0])
-		}
-		if c, ok := r.RAMBytes[group]; ok {
-			text += fmt.Sprintf(" with %s instead of %s of memory", unit.FormatBytes(c[1]), unit.FormatBytes(c[0]))
-		}
-		parts = append(parts, text)
-	}
-	return strings.Join(parts, ", ")
 }

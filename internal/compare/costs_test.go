@@ -210,7 +210,7 @@ func TestNoDifferenceIsTrue(t *testing.T) {
 		"No figure can be compared: the runs have none in common that is known.": func(_, b *document.Run) { b.Summary.Results = nil },
 		"No known figure differs, which decides nothing: run B: The data was never written.": func(_, b *document.Run) {
 			b.Summary.Validity = result.Qualified
-			b.Summary.Findings = []finding.Finding{{Code: "unwritten", Severity: finding.Unknown, Claim: "The data was never written."}}
+			b.Summary.Findings = []finding.Finding{{Code: "unwritten", Severity: finding.Undecided, Claim: "The data was never written."}}
 		},
 		"No known figure differs, which decides nothing: run A is INVALID: half of the data is missing.": func(a, _ *document.Run) {
 			a.Summary.Validity, a.Summary.ValidityReason = result.Invalid, "half of the data is missing."

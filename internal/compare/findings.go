@@ -33,7 +33,7 @@ func comparedFindings(documents []*document.Document, names []string) []Finding 
 			}
 		}
 	}
-	order := []finding.Severity{finding.Fail, finding.Unknown, finding.Warning, finding.Info}
+	order := []finding.Severity{finding.Fail, finding.Undecided, finding.Warning, finding.Info}
 	// Findings of one kind are grouped, so that a problem of both runs appears in one place.
 	kind := map[string]int{}
 	for i, f := range list {

@@ -50,7 +50,7 @@ func (c *Comparison) NoDifference() string {
 		return "No figure can be compared: the runs have none in common that is known."
 	}
 	but := invalidRuns(c.Runs)
-	if at := slices.IndexFunc(c.Findings, func(f Finding) bool { return f.Severity == finding.Unknown }); but == "" && at >= 0 {
+	if at := slices.IndexFunc(c.Findings, func(f Finding) bool { return f.Severity == finding.Undecided }); but == "" && at >= 0 {
 		f := &c.Findings[at]
 		but = strings.ToLower(f.Of()[:1]) + f.Of()[1:] + ": " + f.Claim
 	}

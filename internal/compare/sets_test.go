@@ -163,7 +163,7 @@ func TestSetsDoubtInvalidRuns(t *testing.T) {
 	s := newSource(3, 0.005)
 	a, b := s.runs(3, 1), s.runs(3, 0.5)
 	b[1].Summary.Validity, b[1].Summary.ValidityReason = result.Invalid, "The generator was starved."
-	b[1].Summary.Findings = []finding.Finding{{Code: "generator-starved", Severity: finding.Unknown, Claim: "The generator was starved."}}
+	b[1].Summary.Findings = []finding.Finding{{Code: "generator-starved", Severity: finding.Undecided, Claim: "The generator was starved."}}
 	c := sets(t, a, b)
 	if c.Headline != "Undecided: run B2 is INVALID: The generator was starved." {
 		t.Error(c.Headline)

@@ -339,7 +339,7 @@ func verdict(s *result.Summary, findings []finding.Finding, reason string) (resu
 		switch f.Severity {
 		case finding.Fail:
 			failed = cmp.Or(failed, f.Claim)
-		case finding.Unknown:
+		case finding.Undecided:
 			undecided = cmp.Or(undecided, "The numbers are invalid, and decide nothing.")
 		}
 	}

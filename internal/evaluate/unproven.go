@@ -22,7 +22,7 @@ func unproven(s *result.Summary, results []scenario.Result) {
 				continue
 			}
 			for _, f := range s.Findings {
-				if f.Severity != finding.Unknown || f.Flatters && !c.Passed || !concerns(&f, s, results[i], c) {
+				if f.Severity != finding.Undecided || f.Flatters && !c.Passed || !concerns(&f, s, results[i], c) {
 					continue
 				}
 				outcome := "misses"

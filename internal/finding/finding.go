@@ -3,15 +3,23 @@ package finding
 
 import "github.com/braggdev/bragg/internal/diag"
 
-// Severity orders findings. Fail and Unknown set the exit code of a run.
+// Severity orders findings. Fail and Undecided set the exit code of a run.
 type Severity string
 
 const (
-	Info    Severity = "info"
-	Warning Severity = "warning"
-	Unknown Severity = "unknown" // cannot be decided: exit 3
-	Fail    Severity = "fail"    // a threshold was missed or a rule violated: exit 1
+	Info      Severity = "info"
+	Warning   Severity = "warning"
+	Undecided Severity = "undecided" // cannot be decided: exit 3
+	Fail      Severity = "fail"      // a threshold was missed or a rule violated: exit 1
 )
+
+// UnmarshalText reads a severity. Bundles of earlier versions have "unknown" for undecided.
+func (s *Severity) UnmarshalText(text []byte) error {
+	if *s = Severity(text); *s == "unknown" {
+		*s = Undecided
+	}
+	return nil
+}
 
 // Finding is one claim. Renderers show it without knowing who made it.
 type Finding struct {
@@ -38,7 +46,7 @@ func ExitCode(all []Finding) int {
 		switch f.Severity {
 		case Fail:
 			return diag.ExitFailed
-		case Unknown:
+		case Undecided:
 			code = diag.ExitUndecided
 		}
 	}

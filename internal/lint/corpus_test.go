@@ -90,7 +90,7 @@ func TestCorpusHasNoErrors(t *testing.T) {
 		}
 		all := lint.Check(sc, catalog)
 		for _, f := range all {
-			if f.Severity == finding.Fail || f.Severity == finding.Unknown {
+			if f.Severity == finding.Fail || f.Severity == finding.Undecided {
 				t.Errorf("%s: %s", doc, describe([]finding.Finding{f}))
 			}
 		}

@@ -86,7 +86,7 @@ func Diagnostic(f finding.Finding, sc *scenario.Scenario) diag.Diagnostic {
 	switch f.Severity {
 	case finding.Fail:
 		d.Severity = diag.SeverityError
-	case finding.Warning, finding.Unknown:
+	case finding.Warning, finding.Undecided:
 		d.Severity = diag.SeverityWarning
 	}
 	if f.Pos == nil {

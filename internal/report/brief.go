@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/report/document"
 	"github.com/braggdev/bragg/internal/report/draw"
 	"github.com/braggdev/bragg/internal/report/page"
@@ -39,10 +40,11 @@ func Brief(w io.Writer, run *document.Run, width int, color bool) error {
 
 func (p *textPage) brief(d *document.Document) {
 	if d.Rehearsal != nil {
-		p.banner(rehearsalLine(d.Rehearsal))
+		p.banner(plan.RehearsalLine(d.Rehearsal) + "; not comparable with a full run")
 	}
 	p.text("", document.DisplayName(d), p.Bold)
 	p.text("", fmt.Sprintf("%s, %s after %s on %s", d.Run, d.Ended, draw.Duration(d.DurationNanos), document.TargetLine(d)), p.Dim)
+	d.ValidityReason = validityReason(d)
 	p.verdict(d)
 	p.answers(d)
 	if d.Scaling != nil {
@@ -96,31 +98,6 @@ func (p *textPage) note(text string) {
 	if text != "" {
 		p.text("", text, p.Dim)
 	}
-}
-
-// rehearsalLine names every factor of a rehearsal.
-func rehearsalLine(r *result.Rehearsal) string {
-	text := fmt.Sprintf("REHEARSAL of %s: times × %.3g", draw.Duration(int64(r.Asked)), r.TimeFactor)
-	if r.Nodes[0] != r.Nodes[1] {
-		text += fmt.Sprintf(", nodes: %d of %d", r.Nodes[1], r.Nodes[0])
-	}
-	for _, group := range sortedKeys(r.SizeFactor) {
-		if f := r.SizeFactor[group]; f != 1 {
-			text += fmt.Sprintf(", bytes of %s × %.3g", group, f)
-		}
-	}
-	for _, group := range sortedKeys(r.Counts) {
-		if c := r.Counts[group]; c[0] != c[1] {
-			text += fmt.Sprintf(", VMs of %s: %d of %d", group, c[1], c[0])
-		}
-	}
-	for _, group := range sortedKeys(r.VCPUs) {
-		text += fmt.Sprintf(", vCPUs of %s: %d of %d", group, r.VCPUs[group][1], r.VCPUs[group][0])
-	}
-	for _, group := range sortedKeys(r.RAMBytes) {
-		text += fmt.Sprintf(", memory of %s: %s of %s", group, unit.FormatBytes(r.RAMBytes[group][1]), unit.FormatBytes(r.RAMBytes[group][0]))
-	}
-	return text + "; not comparable with a full run"
 }
 
 // briefTable has a row per result; service and response time are two rows.

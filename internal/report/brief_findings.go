@@ -11,7 +11,7 @@ import (
 	"github.com/braggdev/bragg/internal/report/document"
 )
 
-// briefFindingsMax bounds the findings of the short form. Failures and unknowns are always shown.
+// briefFindingsMax bounds the findings of the short form. Failures and undecided ones are always shown.
 const briefFindingsMax = 10
 
 // briefFindings prints a line per kind of finding.
@@ -24,9 +24,9 @@ func (p *textPage) briefFindings(d *document.Document) {
 	for i, group := range groups {
 		f := group[0]
 		paint := map[finding.Severity]func(string) string{
-			finding.Fail: p.Bad, finding.Unknown: p.Doubt, finding.Warning: p.Doubt}[f.Severity]
-		if i >= briefFindingsMax && f.Severity != finding.Fail && f.Severity != finding.Unknown {
-			left += len(group)
+			finding.Fail: p.Bad, finding.Undecided: p.Doubt, finding.Warning: p.Doubt}[f.Severity]
+		if i >= briefFindingsMax && f.Severity != finding.Fail && f.Severity != finding.Undecided {
+			left++
 			continue
 		}
 		head := string(f.Severity) + ": "
@@ -44,12 +44,15 @@ func (p *textPage) briefFindings(d *document.Document) {
 }
 
 // findingGroups groups findings by code and severity, worst first. It omits the rehearsal and the reasons of the verdicts:
-// they are printed above.
+// they are printed above, that of the validity with all findings of its kind.
 func findingGroups(d *document.Document) [][]finding.Finding {
+	return slices.DeleteFunc(groupFindings(d), func(group []finding.Finding) bool { return isValidityReason(d, group) })
+}
+
+func groupFindings(d *document.Document) [][]finding.Finding {
 	var groups [][]finding.Finding
 	for _, f := range d.Findings {
-		// The reason of the validity may go on with how many warnings there are.
-		if f.Code == "rehearsal" && d.Rehearsal != nil || f.Claim == d.Reason || f.Claim != "" && strings.HasPrefix(d.ValidityReason, f.Claim) {
+		if f.Code == "rehearsal" && d.Rehearsal != nil || f.Claim == d.Reason {
 			continue
 		}
 		i := slices.IndexFunc(groups, func(g []finding.Finding) bool {
@@ -61,11 +64,27 @@ func findingGroups(d *document.Document) [][]finding.Finding {
 		}
 		groups[i] = append(groups[i], f)
 	}
-	order := []finding.Severity{finding.Fail, finding.Unknown, finding.Warning, finding.Info}
+	order := []finding.Severity{finding.Fail, finding.Undecided, finding.Warning, finding.Info}
 	slices.SortStableFunc(groups, func(a, b []finding.Finding) int {
 		return cmp.Compare(slices.Index(order, a[0].Severity), slices.Index(order, b[0].Severity))
 	})
 	return groups
+}
+
+// isValidityReason: the reason of the validity may go on with how many warnings there are.
+func isValidityReason(d *document.Document, group []finding.Finding) bool {
+	claim := group[0].Claim
+	return claim != "" && group[0].Severity != finding.Info && strings.HasPrefix(d.ValidityReason, claim)
+}
+
+// validityReason is the reason of the validity with the other subjects of its finding: the count of warnings at its end is of kinds.
+func validityReason(d *document.Document) string {
+	for _, group := range groupFindings(d) {
+		if isValidityReason(d, group) {
+			return sharedClaim(group) + strings.TrimPrefix(d.ValidityReason, group[0].Claim)
+		}
+	}
+	return d.ValidityReason
 }
 
 // sharedClaim is the first claim of a group, with the other subjects of the finding.

@@ -10,6 +10,7 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/report"
 	"github.com/braggdev/bragg/internal/report/document"
+	"github.com/braggdev/bragg/internal/result"
 )
 
 // manyFindings is a rehearsal with findings that belong together and some that do not.
@@ -74,6 +75,24 @@ func TestFoldedFindingsAreToldApart(t *testing.T) {
 		if !strings.Contains(b.String(), "7 lie beyond it. "+c.want) {
 			t.Errorf("want %q in\n%s", c.want, b.String())
 		}
+	}
+}
+
+// TestBriefCountsWarnings: the number beside the reason of the validity is that of the lines, with the reason itself, which names all
+// subjects of its kind.
+func TestBriefCountsWarnings(t *testing.T) {
+	run := rehearsalRun()
+	late := func(subject string) finding.Finding {
+		return finding.Finding{Code: "start-skew", Severity: finding.Warning, Subject: subject, Claim: subject + " was late."}
+	}
+	run.Summary.Findings = append(run.Summary.Findings, late("A"), late("B"), finding.Finding{Code: "cache-reads", Severity: finding.Warning, Claim: "Cached."})
+	run.Summary.Validity, run.Summary.ValidityReason = result.ValidityOf(result.EndedCompleted, run.Summary.Findings)
+	var b bytes.Buffer
+	if err := report.Brief(&b, run, 500, false); err != nil {
+		t.Fatal(err)
+	}
+	if text := b.String(); !strings.Contains(text, "QUALIFIED  A was late. Also: B. (1 of 2 warnings)\n") || strings.Count(text, "warning: ") != 1 {
+		t.Errorf("%s", text)
 	}
 }
 

@@ -38,7 +38,7 @@ type comparisonView struct {
 // gateLine is one check of a gate, and the class of its colour.
 type gateLine struct{ Class, Text string }
 
-var gateClasses = map[compare.Outcome]string{compare.Passed: "info", compare.Failed: "fail", compare.Undecided: "unknown"}
+var gateClasses = map[compare.Outcome]string{compare.Passed: "info", compare.Failed: "fail", compare.Undecided: "undecided"}
 
 // gateLines are the checks of a gate; none without one.
 func gateLines(g *compare.Gate) (list []gateLine) {

@@ -222,7 +222,7 @@ func findingCase(suite string, f finding.Finding) junitCase {
 	switch f.Severity {
 	case finding.Fail:
 		one.Failure = &junitFault{Type: f.Code, Message: f.Claim, Text: text}
-	case finding.Unknown:
+	case finding.Undecided:
 		one.Error = &junitFault{Type: f.Code, Message: f.Claim, Text: text}
 	default:
 		one.Out = text // JUnit has no warnings: the text goes to a passed case

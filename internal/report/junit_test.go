@@ -164,8 +164,8 @@ func randomSummary(t *rapid.T) result.Summary {
 	var all []finding.Finding
 	for range rapid.IntRange(0, 3).Draw(t, "findings") {
 		f := finding.Finding{Code: "code", Claim: "A claim.",
-			Severity: rapid.SampledFrom([]finding.Severity{finding.Info, finding.Warning, finding.Unknown, finding.Fail}).Draw(t, "severity")}
-		failed, undecided = failed || f.Severity == finding.Fail, undecided || f.Severity == finding.Unknown
+			Severity: rapid.SampledFrom([]finding.Severity{finding.Info, finding.Warning, finding.Undecided, finding.Fail}).Draw(t, "severity")}
+		failed, undecided = failed || f.Severity == finding.Fail, undecided || f.Severity == finding.Undecided
 		all = append(all, f)
 	}
 	s.Findings = all

@@ -146,7 +146,7 @@ func (p *textPage) hanging(word string, width int, text string, paint func(strin
 // finding prints one finding; of names its runs in a comparison.
 func (p *textPage) finding(of string, f finding.Finding) {
 	paint := map[finding.Severity]func(string) string{
-		finding.Fail: p.Bad, finding.Unknown: p.Doubt, finding.Warning: p.Doubt}[f.Severity]
+		finding.Fail: p.Bad, finding.Undecided: p.Doubt, finding.Warning: p.Doubt}[f.Severity]
 	head := string(f.Severity) + ": " + of
 	if subject := document.SubjectBeside(f); subject != "" {
 		head += subject + ": "

@@ -15,7 +15,7 @@ type Findings []finding.Finding
 func (f *Findings) UnmarshalJSON(text []byte) error {
 	var all []finding.Finding
 	if err := json.Unmarshal(text, &all); err != nil {
-		all = []finding.Finding{{Code: "findings-unreadable", Severity: finding.Unknown,
+		all = []finding.Finding{{Code: "findings-unreadable", Severity: finding.Undecided,
 			Claim: fmt.Sprintf("The findings of this bundle cannot be read: %v.", err)}}
 	}
 	*f = all

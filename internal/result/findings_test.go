@@ -24,7 +24,7 @@ func TestFindingsOfASummary(t *testing.T) {
 		if len(s.Findings) > 0 {
 			code = s.Findings[0].Code
 		}
-		if code != want || want == "findings-unreadable" && s.Findings[0].Severity != finding.Unknown {
+		if code != want || want == "findings-unreadable" && s.Findings[0].Severity != finding.Undecided {
 			t.Errorf("%s: %+v", text, s.Findings)
 		}
 	}

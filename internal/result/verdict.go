@@ -38,29 +38,33 @@ const (
 )
 
 // ValidityOf derives the validity of a run that has ended, and one sentence on why. Findings are in the order of the audit: the
-// worst first. One of severity fail is about the platform, not about the measurement.
+// worst first. One of severity fail is about the platform, not about the measurement. Warnings of one kind count once, as reports merge
+// them.
 func ValidityOf(ended string, findings []finding.Finding) (of Validity, reason string) {
-	warnings, marked := 0, false
+	kinds, marked := map[string]bool{}, false
 	for _, f := range findings {
 		switch f.Severity {
-		case finding.Unknown:
+		case finding.Undecided:
 			return Invalid, f.Claim
 		case finding.Info, finding.Fail:
 		default: // a warning, or a word of a later version
-			warnings++
 			// Rehearsals and simulations are marked as such anyway: any other warning says more.
-			if isMark := f.Code == "rehearsal" || f.Code == "simulated"; reason == "" || marked && !isMark {
+			isMark := f.Code == "rehearsal" || f.Code == "simulated"
+			if reason == "" || marked && !isMark {
 				reason, marked = f.Claim, isMark
+			}
+			if f.Code != "rehearsal" {
+				kinds[f.Code] = true
 			}
 		}
 	}
 	switch {
 	case ended != EndedCompleted:
 		return Invalid, fmt.Sprintf("The run did not complete: %s.", ended)
-	case warnings == 0:
+	case reason == "":
 		return Valid, "The audit has no warnings."
-	case warnings > 1:
-		reason += fmt.Sprintf(" (1 of %d warnings)", warnings)
+	case len(kinds) > 1:
+		reason += fmt.Sprintf(" (1 of %d warnings)", len(kinds))
 	}
 	return Qualified, reason
 }

@@ -14,7 +14,7 @@ func TestValidity(t *testing.T) {
 	}
 	info := finding.Finding{Code: "not-steady", Severity: finding.Info, Claim: "IOPS fell."}
 	missed := finding.Finding{Code: "data-lost", Severity: finding.Fail, Claim: "An acknowledged write is lost."}
-	doubt := finding.Finding{Code: "identical-samples", Severity: finding.Unknown, Claim: "Samples repeat."}
+	doubt := finding.Finding{Code: "identical-samples", Severity: finding.Undecided, Claim: "Samples repeat."}
 	for _, tt := range []struct {
 		name, ended string
 		findings    []finding.Finding
@@ -29,9 +29,13 @@ func TestValidity(t *testing.T) {
 			result.Qualified, "Reads hit the cache. (1 of 2 warnings)"},
 		{"rehearsal", result.EndedCompleted, []finding.Finding{warn("rehearsal", "Scaled down.")}, result.Qualified, "Scaled down."},
 		{"more than a rehearsal", result.EndedCompleted, []finding.Finding{warn("rehearsal", "Scaled down."), warn("start-skew", "Late."),
-			warn("cache-reads", "Cached.")}, result.Qualified, "Late. (1 of 3 warnings)"},
+			warn("cache-reads", "Cached.")}, result.Qualified, "Late. (1 of 2 warnings)"},
+		{"one beside a rehearsal", result.EndedCompleted, []finding.Finding{warn("rehearsal", "Scaled down."), warn("start-skew", "Late.")},
+			result.Qualified, "Late."},
+		{"of one kind", result.EndedCompleted, []finding.Finding{warn("start-skew", "A is late."), warn("start-skew", "B is late."),
+			warn("cache-reads", "Cached.")}, result.Qualified, "A is late. (1 of 2 warnings)"},
 		{"more than a simulation", result.EndedCompleted, []finding.Finding{warn("rehearsal", "Scaled down."), warn("simulated", "Not real."),
-			warn("start-skew", "Late.")}, result.Qualified, "Late. (1 of 3 warnings)"},
+			warn("start-skew", "Late.")}, result.Qualified, "Late. (1 of 2 warnings)"},
 		{"undecidable", result.EndedCompleted, []finding.Finding{warn("start-skew", "Late."), doubt}, result.Invalid, "Samples repeat."},
 		{"of a later version", result.EndedCompleted, []finding.Finding{{Severity: "critical", Claim: "Worse."}}, result.Qualified, "Worse."},
 		{"interrupted", result.EndedInterrupted, nil, result.Invalid, "The run did not complete: interrupted."},

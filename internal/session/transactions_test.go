@@ -126,7 +126,7 @@ func checkTransactions(t *testing.T, r *document.Run) {
 		t.Errorf("ended %s, %s: %s", s.Ended, s.Verdict, s.Reason)
 	}
 	for _, f := range s.Findings {
-		if f.Severity == finding.Fail || f.Severity == finding.Unknown || f.Code == "cache-suspected" || f.Code == "engine-fallback" {
+		if f.Severity == finding.Fail || f.Severity == finding.Undecided || f.Code == "cache-suspected" || f.Code == "engine-fallback" {
 			t.Errorf("finding %+v", f)
 		}
 	}

@@ -10,9 +10,10 @@ import (
 	"unicode/utf8"
 
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/report/draw"
 	"github.com/braggdev/bragg/internal/result"
-	"github.com/braggdev/bragg/internal/unit"
+	"github.com/braggdev/bragg/internal/textio"
 )
 
 // reductions describes each factor of a rehearsal in a sentence.
@@ -25,28 +26,38 @@ func reductions(r *result.Rehearsal) []string {
 	if r.Nodes[0] != r.Nodes[1] {
 		list = append(list, fmt.Sprintf("Nodes: %d instead of %d.", r.Nodes[1], r.Nodes[0]))
 	}
-	for _, group := range slices.Sorted(maps.Keys(r.Counts)) {
-		c := r.Counts[group]
-		if c[0] != c[1] {
-			list = append(list, fmt.Sprintf("VMs of group %q: %d instead of %d.", group, c[1], c[0]))
-		}
-	}
-	for _, group := range slices.Sorted(maps.Keys(r.SizeFactor)) {
-		if f := r.SizeFactor[group]; f != 1 {
-			list = append(list, fmt.Sprintf("Data of each VM of group %q: sizes multiplied by %s.", group, Factor(f)))
-		}
-	}
-	for _, group := range slices.Sorted(maps.Keys(r.VCPUs)) {
-		list = append(list, fmt.Sprintf("vCPUs of each VM of group %q: %d instead of %d.", group, r.VCPUs[group][1], r.VCPUs[group][0]))
-	}
-	for _, group := range slices.Sorted(maps.Keys(r.RAMBytes)) {
-		list = append(list, fmt.Sprintf("Memory of each VM of group %q: %s instead of %s.", group,
-			unit.FormatBytes(r.RAMBytes[group][1]), unit.FormatBytes(r.RAMBytes[group][0])))
+	for _, n := range plan.Reductions(r) {
+		list = append(list, reductionText(&n))
 	}
 	for _, note := range r.Notes {
 		list = append(list, Sentence(note))
 	}
 	return list
+}
+
+func reductionText(n *plan.Reduction) string {
+	quoted := make([]string, len(n.Groups))
+	for i, g := range n.Groups {
+		quoted[i] = strconv.Quote(g)
+	}
+	of := "of each group"
+	switch len(quoted) {
+	case 0:
+	case 1:
+		of = "of group " + quoted[0]
+	default:
+		of = "of groups " + textio.JoinAnd(quoted)
+	}
+	switch less := strings.Replace(n.Text, " of ", " instead of ", 1); n.Of {
+	case "bytes":
+		return fmt.Sprintf("Data of each VM %s: sizes multiplied by %s.", of, Factor(n.Factor))
+	case "VMs":
+		return fmt.Sprintf("VMs %s: %s.", of, less)
+	case "vCPUs":
+		return fmt.Sprintf("vCPUs of each VM %s: %s.", of, less)
+	default:
+		return fmt.Sprintf("Memory of each VM %s: %s.", of, less)
+	}
 }
 
 // Sentence begins a text with a capital and ends it with a full stop.

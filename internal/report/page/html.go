@@ -181,7 +181,7 @@ func anyQuantity(v any, unit string) string {
 }
 
 func severityText(s finding.Severity) string {
-	return map[finding.Severity]string{finding.Fail: "Failed.", finding.Unknown: "Undecided.", finding.Warning: "Warning.",
+	return map[finding.Severity]string{finding.Fail: "Failed.", finding.Undecided: "Undecided.", finding.Warning: "Warning.",
 		finding.Info: "Note."}[s]
 }
 
