@@ -52,6 +52,27 @@ func TestHeadlineOfWindows(t *testing.T) {
 	}
 }
 
+// TestHeadlineOfShortWindows: the start of a load that goes on takes a second, whose rate says nothing of a stretch between events.
+func TestHeadlineOfShortWindows(t *testing.T) {
+	labels := func(short ...int) (got []string) {
+		run := windowed(8000, 6000, 80_000, 7000, 90_000)
+		for _, i := range short {
+			w := &run.Summary.Windows[i]
+			w.FromNanos = w.ToNanos - 13*second/10
+		}
+		for _, p := range document.Build(run).Headlines[0].Parts {
+			got = append(got, p.Label)
+		}
+		return got
+	}
+	if got, want := labels(2, 4), []string{"baseline", "after event 1", "after event 3"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got, want := labels(1, 2, 3, 4), []string{"baseline", "after event 1", "after event 2", "after event 4"}; !slices.Equal(got, want) {
+		t.Errorf("only short ones: %q, want %q", got, want)
+	}
+}
+
 // TestHeadlineOfVMsThatLivedOn: a sum over a group falls when a node takes VMs with it, and the platform may have lost nothing.
 func TestHeadlineOfVMsThatLivedOn(t *testing.T) {
 	run := windowed(8000, 6000, 5900)

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/braggdev/bragg/internal/report/draw"
 	"github.com/braggdev/bragg/internal/result"
@@ -74,7 +75,7 @@ func headlines(d *Document) []Headline {
 	}
 	named(d, list)
 	oneBaseline(d, list)
-	fewest(list)
+	fewest(d, list)
 	return list
 }
 
@@ -196,23 +197,36 @@ func halfWidth(p *HeadlinePart) float64 {
 	return math.Log(float64(p.Bounds[1]/p.Bounds[0])) / 2
 }
 
+// windowMin is the length below which a window holds only one or two whole seconds, such as the start of a load that goes on: its
+// number is left to the tables, as long as there are others.
+const windowMin = 3 * time.Second
+
 // fewest leaves the same few windows in all numbers: the baselines, the last one, and those with the largest changes.
-func fewest(list []Headline) {
+func fewest(d *Document, list []Headline) {
 	largest := map[string]float64{} // change by label
-	var labels []string             // in the order of time
-	last := ""
+	var labels []string
+	begins, brief := map[string]int64{}, map[string]bool{}
 	for i := range list {
 		parts := list[i].Parts
 		for k := 1; k < len(parts); k++ {
-			if _, known := largest[parts[k].Label]; !known {
-				labels = append(labels, parts[k].Label)
+			p := &parts[k]
+			if _, known := largest[p.Label]; !known {
+				labels = append(labels, p.Label)
 			}
-			largest[parts[k].Label] = max(largest[parts[k].Label], change(&parts[k]))
-		}
-		if n := len(parts); n > 1 && last == "" {
-			last = parts[n-1].Label
+			largest[p.Label] = max(largest[p.Label], change(p))
+			if w := d.windowOf(p.Window); w != nil {
+				begins[p.Label] = w.FromNanos
+				brief[p.Label] = w.ToNanos-w.FromNanos < int64(windowMin) && p.Gone == 0
+			}
 		}
 	}
+	if slices.ContainsFunc(labels, func(l string) bool { return !brief[l] }) {
+		labels = slices.DeleteFunc(labels, func(l string) bool { return brief[l] })
+	}
+	if len(labels) == 0 {
+		return
+	}
+	last := slices.MaxFunc(labels, func(a, b string) int { return cmp.Compare(begins[a], begins[b]) })
 	slices.SortStableFunc(labels, func(a, b string) int { return cmp.Compare(largest[b], largest[a]) })
 	keep := append([]string{last}, slices.DeleteFunc(labels, func(l string) bool { return l == last })...)
 	keep = keep[:min(len(keep), partsMax-1)]
@@ -223,6 +237,14 @@ func fewest(list []Headline) {
 			})
 		}
 	}
+}
+
+func (d *Document) windowOf(name string) *result.Window {
+	i := slices.IndexFunc(d.Windows, func(w result.Window) bool { return w.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &d.Windows[i]
 }
 
 // change is how far a part is from the baseline: a half is as far as a double.
@@ -398,10 +420,8 @@ func HeadlineNote(d *Document) string {
 
 // roleOf names a window as headlines do.
 func (d *Document) roleOf(window string) string {
-	for i := range d.Windows {
-		if d.Windows[i].Name == window {
-			return windowRole(&d.Windows[i])
-		}
+	if w := d.windowOf(window); w != nil {
+		return windowRole(w)
 	}
 	return wholeLabel
 }
