@@ -46,6 +46,15 @@ func TestShippedScenariosLoad(t *testing.T) {
 	}
 }
 
+// The loads of memory_and_cpu run one after the other: charts on the axis of the run would be empty for the most part.
+func TestLoadsInTurnsShareCharts(t *testing.T) {
+	for _, r := range load(t, "memory_and_cpu", scenario.Options{}).Results {
+		if r.Workload != "" && r.Overlay == "" {
+			t.Errorf("result %q has a chart of its own", r.Name)
+		}
+	}
+}
+
 func load(t *testing.T, name string, options scenario.Options) *scenario.Scenario {
 	t.Helper()
 	folder, err := fs.Sub(scenarios.FS, name)
