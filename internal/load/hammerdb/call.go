@@ -120,14 +120,18 @@ func (c *call) head() string {
 	return strings.Join(c.first, "\n")
 }
 
-// verdict is whether the output says that all went well.
+// verdict is whether the output of a call that has ended says that all went well.
 func (c *call) verdict() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.wrong != nil {
 		return c.wrong
 	}
-	return c.output.Err()
+	err := c.output.Err()
+	if exit := c.process.Wait(); exit != nil && errors.Is(err, errIncomplete) { // such as a crash
+		return fmt.Errorf("%w: %w%s", err, exit, c.last.Quoted())
+	}
+	return err
 }
 
 // result is that of a test, nil without one, and how many transactions failed.

@@ -244,3 +244,22 @@ func TestRuntimes(t *testing.T) {
 		}
 	}
 }
+
+// A HammerDB that crashes is said to have crashed.
+func TestCrash(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a server")
+	}
+	home, real := t.TempDir(), filepath.Join(played(t), "hammerdbcli")
+	text := "#!/bin/sh\nif grep -q '^buildschema' \"$3\"; then\n\techo 'Vuser 1 created - WAIT IDLE'\n\tkill -SEGV $$\nfi\nexec " + real + " \"$@\"\n"
+	if err := os.WriteFile(filepath.Join(home, "hammerdbcli"), []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(hammerdb.HomeVariable, home)
+	w := workload(t, map[string]string{"server": "postgresql"})
+	w.Prefill = true
+	err := loadtest.Drive(t.Context(), hammerdb.Generator{}, w, &loadtest.Log{})
+	if err == nil || !strings.Contains(err.Error(), "its output ends before all users did: signal: segmentation fault") || !strings.Contains(err.Error(), "Vuser 1 created") {
+		t.Error(err)
+	}
+}

@@ -89,13 +89,15 @@ func number(digits string) uint64 {
 	return n
 }
 
+var errIncomplete = errors.New("HammerDB: its output ends before all users did")
+
 // Err is why a call failed, nil if all of its users ended with success and a test had new orders.
 func (o *Output) Err() error {
 	switch {
 	case o.Failed > 0 || len(o.Errors) > 0:
 		return fmt.Errorf("HammerDB: %d users failed: %s", max(o.Failed, 1), strings.Join(o.Errors, "; "))
 	case !o.Complete:
-		return errors.New("HammerDB: its output ends before all users did")
+		return errIncomplete
 	case o.Succeeded == 0:
 		return errors.New("HammerDB: no user ended with success")
 	case o.Result != nil && o.Result.NOPM == 0:
