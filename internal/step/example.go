@@ -59,3 +59,11 @@ bs=8k
 rw=randread
 iodepth=4
 `
+
+// ExamplePlaybook is the text of site.yml, the playbook of the example of playbook.Run.
+const ExamplePlaybook = `- hosts: Workers
+  tasks:
+    - name: Report how often the test repeats
+      ansible.builtin.debug:
+        msg: "{{ iterations }} iterations"
+`

@@ -50,7 +50,9 @@ func guide(t *testing.T) string {
 	for _, k := range step.All() {
 		fmt.Fprintf(&b, "| [%s](#%s) | %s |\n", k.Name, anchor(k.Name), onLocal(t, k))
 	}
-	b.WriteString(guideMiddle)
+	start, _ := (verb.Catalog{Steps: step.All()}).Kind("workload.Start")
+	head, _, _ := strings.Cut(start.Example, "\nsetup:")
+	fmt.Fprintf(&b, guideMiddle, head, step.ExampleJob, step.ExamplePlaybook)
 	for _, k := range step.All() {
 		describeKind(&b, k)
 	}
@@ -75,6 +77,22 @@ that run programs of the scenario need ` + "`--allow-shell`" + ` besides.
 
 Whatever steps did is undone at the end of a run, also after a failure, a stop or a kill: nodes that the run powered off
 are powered on first, then the VMs of the run are deleted.
+
+## The examples
+
+Each step below has an example: the phases of a scenario. The rest of its ` + "`test.yml`" + ` is
+
+` + "```yaml\n%s```" + `
+
+and the job file ` + "`load.fio`" + ` in the same folder is
+
+` + "```ini\n%s```" + `
+
+Where no step uses ` + "`Load`" + `, it has ` + "`workloads: []` and `results: []`" + `, and where playbook.Run runs ` + "`site.yml`" + `, that is
+
+` + "```yaml\n%s```" + `
+
+` + "`bragg schema STEP`" + ` prints a step with its whole ` + "`test.yml`" + `.
 `
 
 func anchor(name string) string {

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func parse(t *testing.T, text string) *scenario.Scenario {
 	t.Helper()
-	files := fstest.MapFS{"test.yml": {Data: []byte(text)}, "load.fio": {Data: []byte(step.ExampleJob)}}
+	files := fstest.MapFS{"test.yml": {Data: []byte(text)}, "load.fio": {Data: []byte(step.ExampleJob)}, "site.yml": {Data: []byte(step.ExamplePlaybook)}}
 	sc, err := scenario.Load(t.Context(), scenario.Source{FS: files, Name: "example", Trusted: true}, scenario.Options{})
 	if err != nil {
 		t.Fatalf("%s\n%s", describe(t, err), text)

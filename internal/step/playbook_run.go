@@ -28,7 +28,7 @@ var playbookRun = verb.Kind{
       power_on: True
 run:
   - playbook.Run:
-      filename: load.fio
+      filename: site.yml
       inventory: [Workers]
       remote_user: nutanix
       remote_pass: nutanix/4u

@@ -15,6 +15,7 @@ import (
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/planner/plannertest"
+	"github.com/braggdev/bragg/internal/playbook"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/step"
 	"github.com/braggdev/bragg/internal/target"
@@ -38,6 +39,17 @@ pwd > "$KEPT/pwd"; echo "$1" > "$KEPT/playbook"
 echo '{"event": "start"}' >&3; echo '{"event": "ok", "host": "192.0.2.1", "task": "Load"}' >&3
 ls -l "$inventory" | cut -c1-10 > "$KEPT/mode"; echo "$inventory" > "$KEPT/place"
 `
+
+// The example of playbook.Run runs a playbook, on the groups that the playbook names.
+func TestExamplePlaybook(t *testing.T) {
+	kind, _ := (verb.Catalog{Steps: step.All()}).Kind("playbook.Run")
+	if !strings.Contains(kind.Example, "filename: site.yml\n") || !strings.Contains(kind.Example, "inventory: [Workers]\n") {
+		t.Error(kind.Example)
+	}
+	if fault := playbook.Fault(step.ExamplePlaybook); fault != "" || !strings.HasPrefix(step.ExamplePlaybook, "- hosts: Workers\n") {
+		t.Errorf("%s: %s", fault, step.ExamplePlaybook)
+	}
+}
 
 func TestPlaybook(t *testing.T) {
 	bin, kept, dir := t.TempDir(), t.TempDir(), t.TempDir()
