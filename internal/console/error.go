@@ -11,8 +11,10 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/result"
@@ -124,10 +126,27 @@ func (p *Process) PrintPanic(fault any) int {
 }
 
 func flagError(cmd *cobra.Command, err error) error {
-	return &diag.Error{
+	told := &diag.Error{
 		Code: "bad-flag", Message: err.Error(), Exit: diag.ExitUsage,
 		Hint: cmd.CommandPath() + " --help shows the flags",
 	}
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) {
+		flag, value := "--"+invalid.GetFlag().Name, invalid.GetValue()
+		expected := map[string]string{"duration": "a time with a unit", "int": "an integer", "int64": "an integer", "uint64": "an integer of at least 0",
+			"float64": "a number", "bool": "true or false"}[invalid.GetFlag().Value.Type()]
+		if expected != "" {
+			told.Message = fmt.Sprintf("%s %q is not %s", flag, value, expected)
+		}
+		if invalid.GetFlag().Value.Type() == "duration" {
+			example := value + "s"
+			if _, err := time.ParseDuration(example); err != nil {
+				example = "60s"
+			}
+			told.Hint = "for example " + flag + " " + example
+		}
+	}
+	return told
 }
 
 // UsageError is wrong usage of one command.
