@@ -108,9 +108,9 @@ func (c *binder) bindBlock(v *verb.View, b Bound, block verb.Block, depth int) {
 	switch {
 	case b.phase == plan.Teardown:
 		problems.Hint("", "block-in-teardown", "write the steps one below the other: each runs, whatever the others do",
-			b.Kind.Name+" cannot stand in teardown")
+			b.Kind.Name+" is not allowed in teardown")
 	case depth >= expandDepthMax:
-		problems.Errorf("", "too-deep", "%s stands too deep within other steps", b.Kind.Name)
+		problems.Errorf("", "too-deep", "%s is nested too deep", b.Kind.Name)
 	case block.Parallel && b.branch > 0:
 		problems.Errorf("", "nested-parallel", "%s cannot be nested", b.Kind.Name)
 	case block.Parallel:

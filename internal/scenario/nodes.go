@@ -105,6 +105,14 @@ func SelectNodes(text string, n int) ([]int, error) {
 	return s.Select(n)
 }
 
+// MissingNode is the error of an index that is none of n nodes.
+func MissingNode(index, n int) error {
+	if n <= 1 {
+		return fmt.Errorf("no node %d among %d", index, n)
+	}
+	return fmt.Errorf("no node %d among %d, 0 to %d", index, n, n-1)
+}
+
 func (p nodePart) indices(n int) ([]int, error) {
 	var given [3]*int
 	for i, e := range p.bounds {
@@ -123,7 +131,7 @@ func (p nodePart) indices(n int) ([]int, error) {
 			i += n
 		}
 		if i < 0 || i >= n {
-			return nil, fmt.Errorf("nodes %q: no node %d among %d", p.text, *given[0], n)
+			return nil, fmt.Errorf("nodes %q: %w", p.text, MissingNode(*given[0], n))
 		}
 		return []int{i}, nil
 	}

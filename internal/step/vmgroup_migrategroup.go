@@ -3,6 +3,7 @@ package step
 import (
 	"context"
 
+	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/verb"
 )
@@ -38,7 +39,7 @@ func (s *migrateGroup) Check(v *verb.View, problems *verb.Problems) {
 // checkNodeIndex reports an index without a node.
 func checkNodeIndex(arg string, index int, v *verb.View, problems *verb.Problems) {
 	if count := len(v.Inventory.Nodes); index >= count || index < -count {
-		problems.Errorf(arg, "node-range", "no node %d among %d", index, count)
+		problems.Errorf(arg, "node-range", "%v", scenario.MissingNode(index, count))
 	}
 }
 
