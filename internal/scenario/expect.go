@@ -10,6 +10,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/scenario/quantity"
 	"github.com/braggdev/bragg/internal/scenario/yamltree"
+	"github.com/braggdev/bragg/internal/textio"
 )
 
 // expectKeys are the keys of the long form of a threshold.
@@ -96,6 +97,8 @@ func ParseThreshold(text, resultType string) (Threshold, error) {
 		}
 	}
 	switch {
+	case op == "" && strings.Contains(strings.ToLower(x.Text), "no worse"):
+		return x, fmt.Errorf("threshold %q: write %q, and perhaps a tolerance: by 5 %%", x.Text, NoWorse)
 	case op == "" && strings.Contains(x.Text, "="):
 		return x, fmt.Errorf("threshold %q: write == for equal", x.Text)
 	case op == "":
@@ -153,6 +156,8 @@ func (x Threshold) noWorse(name, tolerance, resultType string) (Threshold, error
 	switch {
 	case known == nil:
 		return x, fmt.Errorf("threshold %q: only iops, bandwidth and latency can be compared with a baseline", x.Text)
+	case slices.Contains(statistics, x.Statistic) && !slices.Contains(known, x.Statistic):
+		return x, fmt.Errorf("threshold %q: %s cannot be compared with a baseline, only %s; set a limit for it", x.Text, x.Statistic, textio.JoinAnd(known))
 	case name != "" && !slices.Contains(known, x.Statistic):
 		return x, fmt.Errorf("threshold %q: no statistic %q, %s", x.Text, name, suggest(name, known))
 	case tolerance != "":

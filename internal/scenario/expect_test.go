@@ -58,6 +58,7 @@ func TestThresholdsThatAreRefused(t *testing.T) {
 		{"mean > 10 %", "iops"}, {"maen > 10", "iops"}, {"mean > 0x10", "iops"}, {"time_to_complete < 3 weeks", "iops"},
 		{"no worse than baseline", "errors"}, {"p99 no worse than baseline", "iops"}, {"no worse than baseline by 5", "iops"},
 		{"no worse than baseline by 100 %", "iops"}, {"max no worse than baseline", "latency"}, {"no worse than base", "iops"},
+		{"time_to_complete no worse than baseline", "iops"}, {"dip no worse than baseline by 5 %", "latency"}, {"No worse then baseline", "iops"},
 	} {
 		x, err := scenario.ParseThreshold(c.text, c.resultType)
 		if err == nil {
