@@ -61,8 +61,12 @@ func (p *textPage) brief(d *document.Document) {
 	p.line("")
 	p.missing(d)
 	p.failures(d)
-	for _, m := range d.Measured {
-		p.item(m.Title(), strings.Join(m.Facts, "; "))
+	titles := make([]string, len(d.Measured))
+	for i := range d.Measured {
+		titles[i] = d.Measured[i].Title()
+	}
+	for i := range d.Measured {
+		printItem(p, labelColumn(titles), titles[i], strings.Join(d.Measured[i].Facts, "; "))
 	}
 	p.briefFindings(d)
 	p.line("")

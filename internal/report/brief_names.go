@@ -12,7 +12,7 @@ import (
 // full report has them whole.
 const briefNameMax = 60
 
-// shortNames clips the names in what the summary prints.
+// shortNames clips the names in what the summary prints, in the middle: names that begin alike differ at their ends.
 func shortNames(d *document.Document) {
 	names := []string{d.Scenario.DisplayName, d.Scenario.Name, d.Label}
 	for i := range d.Results {
@@ -25,7 +25,7 @@ func shortNames(d *document.Document) {
 	var pairs []string
 	for _, name := range names {
 		if utf8.RuneCountInString(name) > briefNameMax {
-			pairs = append(pairs, name, textio.Clip(name, briefNameMax))
+			pairs = append(pairs, name, textio.ClipMiddle(name, briefNameMax))
 		}
 	}
 	if len(pairs) == 0 {

@@ -2,6 +2,7 @@ package report_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/braggdev/bragg/internal/report"
 	"github.com/braggdev/bragg/internal/report/document"
 	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/textio"
 )
 
 // manyFindings is a rehearsal with findings that belong together and some that do not.
@@ -131,9 +133,30 @@ func TestBriefClipsNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	if text := strings.Join(strings.Fields(out.String()), ""); strings.Contains(text, strings.Repeat("n", briefNameMax+1)) ||
-		!strings.Contains(text, strings.Repeat("n", briefNameMax-1)+"…") {
+		!strings.Contains(text, strings.Repeat("n", briefNameMax/2)+"…") {
 		t.Errorf("names are not clipped:\n%s", out.String())
 	}
 }
 
 const briefNameMax = 60
+
+// TestLongNamesOfWorkloads: names that begin alike stay apart, and a long one does not narrow the text beside it.
+func TestLongNamesOfWorkloads(t *testing.T) {
+	run := smallRun()
+	text, err := json.Marshal(run.Summary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := strings.Repeat("Reads of the order processing database ", 3) + "of tenant blue"
+	if err := json.Unmarshal([]byte(strings.ReplaceAll(string(text), `"OLTP"`, `"`+name+`"`)), &run.Summary); err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := report.Brief(&b, run, 100, false); err != nil {
+		t.Fatal(err)
+	}
+	short := textio.ClipMiddle(name, 60)
+	if !strings.HasSuffix(short, "of tenant blue") || !strings.Contains(b.String(), "\n"+short+"\n              engine native") {
+		t.Errorf("%s", b.String())
+	}
+}

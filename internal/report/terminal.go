@@ -15,8 +15,10 @@ import (
 	"github.com/braggdev/bragg/internal/unit"
 )
 
+// Columns of labels, with the gap after them: the usual one, and that of the longest label that others are aligned with.
 const (
-	labelWidth = 14
+	labelWidth     = 14
+	labelColumnMax = 28
 )
 
 // Terminal writes the report as text for width columns (0: 100). Text that is too wide is wrapped or stacked, never cut. With
@@ -56,11 +58,18 @@ func (p *textPage) text(indent, text string, paint func(string) string) {
 }
 
 // item is a labelled paragraph whose lines hang below each other.
-func (p *textPage) item(label, text string) {
+func (p *textPage) item(label, text string) { printItem(p, labelWidth, label, text) }
+
+// printItem prints an item whose text begins in a given column. A label that is too long for any column has a line of its own.
+func printItem(p *textPage, column int, label, text string) {
 	if text == "" {
 		return
 	}
-	head := label + strings.Repeat(" ", max(1, labelWidth-draw.DisplayWidth(label)))
+	if draw.DisplayWidth(label) > labelColumnMax-draw.ColumnGap {
+		p.text("", label, p.Dim)
+		label = ""
+	}
+	head := draw.Fill(label, max(column, draw.DisplayWidth(label)+1))
 	for i, l := range draw.Wrap(text, max(10, p.width-draw.DisplayWidth(head))) {
 		if i == 0 {
 			p.line(p.Dim(head) + l)
@@ -68,6 +77,17 @@ func (p *textPage) item(label, text string) {
 		}
 		p.line(strings.Repeat(" ", draw.DisplayWidth(head)) + l)
 	}
+}
+
+// labelColumn is the column in which the texts of items with these labels begin.
+func labelColumn(labels []string) int {
+	column := labelWidth
+	for _, l := range labels {
+		if w := draw.DisplayWidth(l) + draw.ColumnGap; w <= labelColumnMax {
+			column = max(column, w)
+		}
+	}
+	return column
 }
 
 func (p *textPage) section(title string) {
@@ -237,14 +257,19 @@ func (p *textPage) workloads(d *document.Document) {
 	p.section("Workloads")
 	t := document.WorkloadTable(d)
 	p.table(&t)
+	titles := make([]string, len(d.Workloads))
+	for i := range d.Workloads {
+		titles[i] = d.Workloads[i].Title()
+	}
+	column := labelColumn(titles)
 	for i := range d.Workloads {
 		w := &d.Workloads[i]
-		p.item(w.Title(), w.EngineText())
+		printItem(p, column, w.Title(), w.EngineText())
 		for _, line := range w.GaugeTexts() {
-			p.item("", line)
+			printItem(p, column, "", line)
 		}
 		for _, class := range sortedKeys(w.Errors) {
-			p.item("", fmt.Sprintf("%s errors: %s", class, unit.FormatWhole(w.Errors[class])))
+			printItem(p, column, "", fmt.Sprintf("%s errors: %s", class, unit.FormatWhole(w.Errors[class])))
 		}
 		if w.Error != "" {
 			p.text("  ", w.Title()+": "+w.Error, p.Bad)

@@ -39,6 +39,15 @@ func Clip(s string, runesMax int) string {
 	return string([]rune(s)[:runesMax-1]) + "…"
 }
 
+// ClipMiddle bounds a text as Clip does, and leaves its begin and its end.
+func ClipMiddle(s string, runesMax int) string {
+	if len(s) <= runesMax || utf8.RuneCountInString(s) <= runesMax {
+		return s
+	}
+	all, head := []rune(s), runesMax/2
+	return string(all[:head]) + "…" + string(all[len(all)-(runesMax-1-head):])
+}
+
 // JoinAnd joins words: "a, b and c".
 func JoinAnd(words []string) string {
 	switch len(words) {

@@ -49,6 +49,11 @@ func TestLine(t *testing.T) {
 	if got, want := textio.Aligned("\ta\u202Eb\x1bü"), "\ta\uFFFDb\uFFFDü"; got != want {
 		t.Errorf("aligned: got %q, want %q", got, want)
 	}
+	for most, want := range map[int]string{6: "größer", 5: "gr…er", 4: "gr…r", 1: "…"} {
+		if got := textio.ClipMiddle("größer", most); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
 	if got, want := textio.Clip("größer", 4), "grö…"; got != want {
 		t.Errorf("clip: got %q, want %q", got, want)
 	}
