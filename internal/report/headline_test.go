@@ -179,6 +179,27 @@ func TestOneBaseline(t *testing.T) {
 	}
 }
 
+// TestHeadlineBesideANeighbor: the window of a load that ran in no other has a column, and the other numbers are in it, however small
+// their change.
+func TestHeadlineBesideANeighbor(t *testing.T) {
+	run := windowed(8000, 7900, 6000, 8400, 24000)
+	neighbor := run.Summary.Results[0]
+	neighbor.Name, neighbor.Stats = "neighbor", slices.Concat(neighbor.Stats[:1], neighbor.Stats[2:3])
+	run.Summary.Results = append(run.Summary.Results, neighbor)
+	d := document.Build(run)
+	var got []string
+	for _, p := range d.Headlines[0].Parts {
+		got = append(got, p.Label)
+	}
+	if want := []string{"baseline", "after event 1", "after event 2", "after event 4"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	table := document.HeadlineTable(d)
+	if at := slices.Index(table.Heads, "after event 1"); at < 0 || table.Rows[0][at] == "" || table.Rows[1][at] == "" {
+		t.Errorf("%q %q", table.Heads, table.Rows)
+	}
+}
+
 // TestEqualTitles: two groups may have results of the same title.
 func TestEqualTitles(t *testing.T) {
 	run := windowed(8000, 6000)

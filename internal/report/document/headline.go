@@ -201,7 +201,8 @@ func halfWidth(p *HeadlinePart) float64 {
 // number is left to the tables, as long as there are others.
 const windowMin = 3 * time.Second
 
-// fewest leaves the same few windows in all numbers: the baselines, the last one, and those with the largest changes.
+// fewest leaves the same few windows in all numbers: the baselines, the last one, those in which a number begins, and those with the
+// largest changes.
 func fewest(d *Document, list []Headline) {
 	largest := map[string]float64{} // change by label
 	var labels []string
@@ -228,8 +229,17 @@ func fewest(d *Document, list []Headline) {
 	}
 	last := slices.MaxFunc(labels, func(a, b string) int { return cmp.Compare(begins[a], begins[b]) })
 	slices.SortStableFunc(labels, func(a, b string) int { return cmp.Compare(largest[b], largest[a]) })
-	keep := append([]string{last}, slices.DeleteFunc(labels, func(l string) bool { return l == last })...)
-	keep = keep[:min(len(keep), partsMax-1)]
+	keep := []string{last}
+	for _, l := range firstWindows(d, list) {
+		if _, known := largest[l]; known && l != last {
+			keep = append(keep, l)
+		}
+	}
+	for _, l := range labels {
+		if len(keep) < partsMax-1 && !slices.Contains(keep, l) {
+			keep = append(keep, l)
+		}
+	}
 	for i := range list {
 		if parts := list[i].Parts; len(parts) > 1 {
 			list[i].Parts = slices.DeleteFunc(parts, func(p HeadlinePart) bool {
@@ -237,6 +247,22 @@ func fewest(d *Document, list []Headline) {
 			})
 		}
 	}
+}
+
+// firstWindows are the windows, other than the baseline, in which some number begins. The table has columns of them in any case, and
+// a gap there would read as if the other results had no data.
+func firstWindows(d *Document, list []Headline) (labels []string) {
+	for i := range list {
+		first := &list[i].Parts[0]
+		label := first.Label
+		if len(list[i].Parts) == 1 {
+			label = d.roleOf(first.Window)
+		}
+		if label != "baseline" && label != wholeLabel && !slices.Contains(labels, label) {
+			labels = append(labels, label)
+		}
+	}
+	return labels
 }
 
 func (d *Document) windowOf(name string) *result.Window {
