@@ -55,6 +55,15 @@ func TestLoadsInTurnsShareCharts(t *testing.T) {
 	}
 }
 
+// rate is too low in the first seconds of a load, by the length of its range: in steps as short as those of a rehearsal, by half and more.
+func TestShareOfDatabasesHoldsForShortSteps(t *testing.T) {
+	for _, r := range load(t, "db_density", scenario.Options{}).Results {
+		if strings.Contains(r.Query, "scalar(") && strings.Contains(strings.ReplaceAll(r.Query, "irate(", ""), "rate(") {
+			t.Errorf("result %q: %s", r.Name, r.Query)
+		}
+	}
+}
+
 func load(t *testing.T, name string, options scenario.Options) *scenario.Scenario {
 	t.Helper()
 	folder, err := fs.Sub(scenarios.FS, name)
