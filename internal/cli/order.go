@@ -88,7 +88,7 @@ func (o *order) make(p *console.Process, word, label string) (session.Order, err
 	}
 	rehearsal := o.rehearse != 0 || o.given != nil && o.given("rehearse")
 	if rehearsal && (o.rehearse < rehearseMin || o.rehearse > rehearseMax) {
-		return made, console.BadFlag(fmt.Sprintf("--rehearse %v is not between %v and %v", o.rehearse, rehearseMin, rehearseMax), "for example --rehearse 60s")
+		return made, console.BadFlag(fmt.Sprintf("--rehearse %v is not between %v and %.0fh", o.rehearse, rehearseMin, rehearseMax.Hours()), "for example --rehearse 60s")
 	}
 	if o.rehearseSize != "" && !rehearsal {
 		return made, console.BadFlag("--rehearse-size has no meaning without --rehearse", "for example --rehearse 60s --rehearse-size 512MiB")

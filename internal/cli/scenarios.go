@@ -88,14 +88,32 @@ func sourceOf(p *console.Process, word string) (scenario.Source, error) {
 	if _, err := os.Stat(place); !errors.Is(err, fs.ErrNotExist) {
 		return scenario.Source{Path: place}, nil
 	}
+	return scenario.Source{}, unknownScenario(word, names)
+}
+
+// suggestedMax is how many names a hint suggests; more are left to the list.
+const suggestedMax = 3
+
+// unknownScenario suggests built-in scenarios whose name is almost word, or contains it, unless word is a path.
+func unknownScenario(word string, names []string) error {
+	if strings.Contains(word, "/") {
+		return &diag.Error{
+			Code: "no-scenario", Message: "no file or folder " + strconv.Quote(word), Exit: diag.ExitUsage,
+			Hint: "a scenario is a folder with a test.yml, or the name of a built-in one: bragg scenarios lists them",
+		}
+	}
 	e := &diag.Error{
 		Code: "no-scenario", Message: "unknown scenario " + strconv.Quote(word), Exit: diag.ExitUsage,
 		Hint: "bragg scenarios lists the built-in ones; otherwise give the path of a folder",
 	}
-	if near := diag.Nearest(word, names); near != "" {
-		e.Hint = "did you mean " + near + "?"
+	near := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return word == "" || !strings.Contains(name, word) })
+	if one := diag.Nearest(word, names); one != "" {
+		near = []string{one}
 	}
-	return scenario.Source{}, e
+	if len(near) > 0 && len(near) <= suggestedMax {
+		e.Hint = "did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return e
 }
 
 // loadScenario reads one scenario that the command line names.

@@ -352,6 +352,8 @@ func verdict(s *result.Summary, findings []finding.Finding, reason string) (resu
 		return result.Completed, "No thresholds defined."
 	case checks == 1:
 		return result.Pass, "Completed; the threshold was met."
+	case checks == 2:
+		return result.Pass, "Completed; both thresholds were met."
 	}
 	return result.Pass, fmt.Sprintf("Completed; all %d thresholds were met.", checks)
 }

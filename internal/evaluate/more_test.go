@@ -218,6 +218,7 @@ func TestVerdict(t *testing.T) {
 	}{
 		"nothing expected":        {result.EndedCompleted, nil, false, result.Completed},
 		"met":                     {result.EndedCompleted, []scenario.Threshold{pass}, false, result.Pass},
+		"both met":                {result.EndedCompleted, []scenario.Threshold{pass, pass}, false, result.Pass},
 		"not met":                 {result.EndedCompleted, []scenario.Threshold{pass, fail}, false, result.Failed},
 		"undecided":               {result.EndedCompleted, []scenario.Threshold{pass, undecidable}, false, result.Undecided},
 		"not met and undecided":   {result.EndedCompleted, []scenario.Threshold{fail, undecidable}, false, result.Failed},
@@ -236,7 +237,7 @@ func TestVerdict(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if s.Verdict != c.want || s.Reason == "" {
+			if s.Verdict != c.want || s.Reason == "" || strings.Contains(s.Reason, "all 2") {
 				t.Errorf("%s, want %s: %s (checks %+v)", s.Verdict, c.want, s.Reason, s.Results[0].Checks)
 			}
 		})
