@@ -215,6 +215,9 @@ func TestRules(t *testing.T) {
 		{"a VM that moved when all was over", func(m *made) {
 			m.in.Events = []interval.Event{{AtNanos: 80 * second, Kind: interval.EventPlaced, Group: "g", Subject: "vm-1", Node: "b", From: "a", SpanNanos: second, Unasked: true}}
 		}, "vm-moved", finding.Warning, "vm-1 moved from a to b between 1:19 and 1:20 without a step of the run. Its group had no load at that time."},
+		{"a ramp of the job file", func(m *made) {
+			leavesOut(result.WarmUp{FromNanos: 10 * second, ToNanos: 18 * second, Steady: true, Ramp: true})(m)
+		}, "warm-up-left-out", finding.Info, "w: its first 8 s are left out of Rate: its job file counts no operations in that time (ramp_time)."},
 		{"rehearsal", func(m *made) { m.in.Manifest.Rehearsal = &result.Rehearsal{Asked: 60e9, TimeFactor: 0.025} }, "rehearsal", finding.Warning, "rehearsal of 1 m (time factor 0.025)"},
 		{"simulated target", func(m *made) { m.in.Manifest.Target = result.TargetInfo{Name: "fake:4", Simulated: true} }, "simulated", finding.Warning, `"fake:4" is simulated`},
 		{"simulated step", func(m *made) {

@@ -25,7 +25,7 @@ type shown struct {
 
 func (ev *evaluator) newShown(r scenario.Result) *shown {
 	s := &shown{Result: r}
-	s.extent = ev.warmUps.leftOut(r, ev.extentOf(r), ev.timeline)
+	s.extent = withoutRamps(ev.warmUps.leftOut(r, ev.extentOf(r), ev.timeline), ev.rampsOf(r))
 	s.keep, _ = choose(r)
 	for i, w := range s.extent {
 		if i == 0 {

@@ -97,6 +97,39 @@ func warmUpOf(ev *evaluator, s analysis.LoadStart, c *steady.Course) result.Warm
 	return out
 }
 
+// rampsOf returns the time in which a load does not count its operations, for each of its starts. A result of a group has them if only one
+// workload runs there: others may count in that time.
+func (ev *evaluator) rampsOf(r scenario.Result) (list []result.WarmUp) {
+	if r.WarmUp != "" || ev.plan == nil {
+		return nil
+	}
+	name := warmedUp(r)
+	if name == "" && r.Source == scenario.FromGroup {
+		name = ev.plan.OnlyWorkloadOf(r.Group)
+	}
+	w, known := ev.plan.Workload(name)
+	if !known || w.Load == nil || w.Load.Ramp <= 0 {
+		return nil
+	}
+	for _, s := range ev.timeline.StartsOf(name) {
+		list = append(list, result.WarmUp{Workload: name, Instance: s.Instance, FromNanos: s.FromNanos,
+			ToNanos: min(s.FromNanos+int64(w.Load.Ramp), s.ToNanos), Ramp: true, Steady: true})
+	}
+	return list
+}
+
+// withoutRamps leaves ramps out of the time of a result, unless nothing would be left of it.
+func withoutRamps(x analysis.Extent, ramps []result.WarmUp) analysis.Extent {
+	rest := x
+	for _, w := range ramps {
+		rest = without(rest, w.FromNanos, w.ToNanos)
+	}
+	if len(rest) == 0 {
+		return x
+	}
+	return rest
+}
+
 // leftOut leaves the warm-ups of a workload out of the time of a result, with the time before it in which it did not run.
 func (u warmUps) leftOut(r scenario.Result, x analysis.Extent, t *analysis.Timeline) analysis.Extent {
 	if r.WarmUp == "" {

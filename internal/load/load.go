@@ -138,6 +138,8 @@ type Plan struct {
 	// maximum that its runtimes allow, both without Workload.Runtime; 0 if the configuration does not define it.
 	TakesLeast time.Duration `json:"takes_least_ns,omitempty"`
 	TakesMost  time.Duration `json:"takes_most_ns,omitempty"`
+	// Ramp is how long no job of the load counts its operations after the start: results leave that time out.
+	Ramp time.Duration `json:"ramp_ns,omitempty"`
 	// TakesShortest is the least duration to which Scale.Times shortens the load; 0 if it does not.
 	TakesShortest time.Duration `json:"takes_shortest_ns,omitempty"`
 	// Timed: at least one job ends by time, according to the configuration. A load that is not timed and has no runtime

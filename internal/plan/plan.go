@@ -241,6 +241,19 @@ func (p *Plan) Workload(name string) (Workload, bool) {
 	return Workload{}, false
 }
 
+// OnlyWorkloadOf returns the workload of a group, "" if there is none or more than one.
+func (p *Plan) OnlyWorkloadOf(group string) (name string) {
+	for _, w := range p.Workloads {
+		if w.Group == group && name != "" {
+			return ""
+		}
+		if w.Group == group {
+			name = w.Name
+		}
+	}
+	return name
+}
+
 // Runtime returns the runtime that a step gives to a start of a workload, 0 if none. Instances count starts from 1, without prefills.
 func (p *Plan) Runtime(workload string, instance int) time.Duration {
 	for _, s := range p.Steps {

@@ -75,12 +75,14 @@ type Evaluated struct {
 	WarmUps []WarmUp `json:"warm_ups,omitempty"`
 }
 
-// WarmUp is what a result leaves out of one start of a workload, from its start to when it was steady.
+// WarmUp is what a result leaves out of one start of a workload: from its start to when it was steady, or to the end of its ramp.
 type WarmUp struct {
 	Workload  string `json:"workload"`
 	Instance  int    `json:"instance"`
 	FromNanos int64  `json:"from_ns"`
 	ToNanos   int64  `json:"to_ns"` // FromNanos if nothing is left out
+	// Ramp: the load itself does not count its operations in that time.
+	Ramp bool `json:"ramp,omitempty"`
 	// Steady: it is steady from then on, until the next event.
 	Steady bool `json:"steady"`
 	// Why is one clause: why it is not steady as a whole, or why it is not known to have become steady.

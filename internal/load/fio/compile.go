@@ -163,6 +163,9 @@ func (c *compiled) describe(w load.Workload, whole *fiojob.File, sizeOf func(str
 			c.note("fio starts its counters again after a ramp; operations around that moment may be missing")
 		}
 	}
+	if !w.Prefill {
+		c.plan.Ramp = region.Ramp(c.file.Jobs())
+	}
 	c.plan.WriteRate = region.WriteRate(c.file.Jobs())
 	c.plan.Command = c.file.CommandLine()
 	return nil

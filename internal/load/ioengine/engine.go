@@ -59,6 +59,9 @@ func (g Generator) Plan(w load.Workload) (load.Plan, error) {
 		Engine: p.Engine(), Extents: p.Extents(), Command: file.CommandLine(), Issues: issues,
 		BytesWritten: p.BytesWritten(), WriteRate: region.WriteRate(file.Jobs()), MemoryBytes: p.Memory(), Notes: p.Notes(),
 	}
+	if !w.Prefill {
+		plan.Ramp = region.Ramp(file.Jobs())
+	}
 	if own, err := program.JobsAlone(w); err == nil {
 		plan.TakesLeast, plan.TakesMost = region.Takes(own)
 		plan.Timed = region.Timed(own)

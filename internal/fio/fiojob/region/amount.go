@@ -102,6 +102,23 @@ func Takes(jobs []fiojob.Job) (least, most time.Duration) {
 	return least, most
 }
 
+// Ramp is how long none of the jobs counts its operations after the first of them has started, 0 if one of them has no ramp_time. Jobs behind a
+// stonewall start later. When a ramp_size ends is not known before.
+func Ramp(jobs []fiojob.Job) (least time.Duration) {
+	for i := range jobs {
+		j := &jobs[i]
+		switch until := j.StartDelay + j.RampTime; {
+		case i > 0 && j.Stonewall:
+			return least
+		case j.RampTime <= 0:
+			return 0
+		case i == 0 || until < least:
+			least = until
+		}
+	}
+	return least
+}
+
 // Timed reports whether any job ends by time.
 func Timed(jobs []fiojob.Job) bool {
 	return slices.ContainsFunc(jobs, func(j fiojob.Job) bool { return j.Runtime > 0 })

@@ -58,3 +58,23 @@ func TestWriteRate(t *testing.T) {
 		}
 	}
 }
+
+// A load counts nothing as long as all jobs of its beginning are in their ramps.
+func TestRamp(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"[a]\nramp_time=8\n": 8 * time.Second,
+		"[a]\nramp_time=8\n[b]\nramp_time=3\nstartdelay=2\n": 5 * time.Second,
+		"[a]\nramp_time=8\n[b]\nstartdelay=9\n":              0,
+		"[a]\nramp_time=8\n[b]\nstonewall\n":                 8 * time.Second,
+		"[a]\nramp_size=8m\n":                                0,
+		"[a]\nrw=read\n":                                     0,
+	} {
+		file, issues := fiojob.Parse("ramp.fio", text, fiojob.Options{})
+		if err := issues.Err(); err != nil {
+			t.Fatal(err)
+		}
+		if got := region.Ramp(file.Jobs()); got != want {
+			t.Errorf("%q: %v, want %v", text, got, want)
+		}
+	}
+}
