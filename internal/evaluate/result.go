@@ -74,7 +74,7 @@ func (ev *evaluator) result(ctx context.Context, r *shown, s *result.Summary) re
 	if r.WarmUp != "" {
 		e.WarmUps = ev.warmUps[warmedUp(r.Result)]
 	} else {
-		e.WarmUps = ev.rampsOf(r.Result)
+		e.WarmUps = rampsOf(r.Result, ev.plan, ev.timeline)
 	}
 	e.Metrics = reportMetrics(r.Result, &e.Evaluated)
 	e.Checks = ev.checks(r.Result, &e.Evaluated, s)

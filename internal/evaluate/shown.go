@@ -25,7 +25,7 @@ type shown struct {
 
 func (ev *evaluator) newShown(r scenario.Result) *shown {
 	s := &shown{Result: r}
-	s.extent = withoutRamps(ev.warmUps.leftOut(r, ev.extentOf(r), ev.timeline), ev.rampsOf(r))
+	s.extent = withoutRamps(ev.warmUps.leftOut(r, ev.extentOf(r), ev.timeline), rampsOf(r, ev.plan, ev.timeline))
 	s.keep, _ = choose(r)
 	for i, w := range s.extent {
 		if i == 0 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/analysis"
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/result/rollup"
 	"github.com/braggdev/bragg/internal/scenario"
@@ -99,19 +100,19 @@ func warmUpOf(ev *evaluator, s analysis.LoadStart, c *steady.Course) result.Warm
 
 // rampsOf returns the time in which a load does not count its operations, for each of its starts. A result of a group has them if only one
 // workload runs there: others may count in that time.
-func (ev *evaluator) rampsOf(r scenario.Result) (list []result.WarmUp) {
-	if r.WarmUp != "" || ev.plan == nil {
+func rampsOf(r scenario.Result, p *plan.Plan, t *analysis.Timeline) (list []result.WarmUp) {
+	if r.WarmUp != "" || p == nil {
 		return nil
 	}
 	name := warmedUp(r)
 	if name == "" && r.Source == scenario.FromGroup {
-		name = ev.plan.OnlyWorkloadOf(r.Group)
+		name = p.OnlyWorkloadOf(r.Group)
 	}
-	w, known := ev.plan.Workload(name)
+	w, known := p.Workload(name)
 	if !known || w.Load == nil || w.Load.Ramp <= 0 {
 		return nil
 	}
-	for _, s := range ev.timeline.StartsOf(name) {
+	for _, s := range t.StartsOf(name) {
 		list = append(list, result.WarmUp{Workload: name, Instance: s.Instance, FromNanos: s.FromNanos,
 			ToNanos: min(s.FromNanos+int64(w.Load.Ramp), s.ToNanos), Ramp: true, Steady: true})
 	}
