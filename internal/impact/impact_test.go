@@ -235,6 +235,17 @@ func only(t *testing.T, c course) *result.Impact {
 	return &list[0]
 }
 
+// TestFirstIOOfLoadsThatGoOn: the first interval that begins after an event is up to a second later, but I/O went on before.
+func TestFirstIOOfLoadsThatGoOn(t *testing.T) {
+	c := course{vms: []string{"a", "b"}, seconds: 100, events: step("vms.Snapshot", 1, 50.1, 50.2), operations: func(string, int) int { return 1000 },
+		change: func(iv *interval.Interval) {
+			iv.Gaps = interval.Gaps{{FromNanos: 0, ToNanos: 1e6}, {FromNanos: 250e6, ToNanos: 290e6}, {FromNanos: 999e6, ToNanos: 1e9}}
+		}}
+	if s := only(t, c).Loads[0].LivedOn; s.FirstIONanos == nil || *s.FirstIONanos != s.Stall.Nanos || s.Stall.Nanos != 40e6 {
+		t.Errorf("%+v", s)
+	}
+}
+
 // TestWhoLostIt: the VM on the node that lost its power is gone for 41 s, the others lose one per cent.
 func TestWhoLostIt(t *testing.T) {
 	events := []interval.Event{{Kind: interval.EventPlaced, Subject: "a", Node: "n1"}, {Kind: interval.EventPlaced, Subject: "b", Node: "n2"},

@@ -250,12 +250,20 @@ func (x *exposure) lostOf(vms []string) (lost result.ImpactLost) {
 	return lost
 }
 
-// firstIO is the time from the event until the first of several VMs completed an operation.
+// firstIO is the time from the event until the first of several VMs completed an operation. An interval that the event is in may have
+// operations after it, so the time is no longer than the longest stall.
 func (x *exposure) firstIO(vms []string) *int64 {
 	var first *int64
 	for _, vm := range vms {
-		if at := x.watches[vm].firstIO; at >= 0 && (first == nil || at-x.fromNanos < *first) {
-			since := at - x.fromNanos
+		at := x.watches[vm].firstIO
+		if at < 0 {
+			continue
+		}
+		since := at - x.fromNanos
+		if stall := x.stallOn(vm); !stall.Open {
+			since = min(since, stall.Nanos)
+		}
+		if first == nil || since < *first {
 			first = &since
 		}
 	}

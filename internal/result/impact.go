@@ -69,7 +69,8 @@ type ImpactScore struct {
 	Stall    ImpactStall    `json:"stall"`
 	Within5  ImpactBack     `json:"within_5_percent"`
 	Within10 ImpactBack     `json:"within_10_percent"`
-	// FirstIONanos is the time until the first operation completed, to the start of its interval; null: none completed.
+	// FirstIONanos is the time until the first operation completed, to the start of its interval, or the longest stall if that is
+	// shorter; null: none completed.
 	FirstIONanos *int64     `json:"first_io_ns"`
 	Lost         ImpactLost `json:"lost"`
 	// Vanished counts VMs of the others that delivered nothing more and count as doing nothing.
