@@ -13,6 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/braggdev/bragg/internal/cli"
+	"github.com/braggdev/bragg/internal/console"
+	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/session"
@@ -365,6 +368,34 @@ func TestRunsFolderThatCannotBeWritten(t *testing.T) {
 	said := mustRun(t, 69, busyArguments(filepath.Join(file, "runs"))...)
 	if strings.Contains(said, "defect") || !strings.Contains(said, "not a directory") {
 		t.Errorf("the refusal: %s", said)
+	}
+}
+
+// noReader is the standard output of a program whose reader is gone.
+type noReader struct{}
+
+func (noReader) Write([]byte) (int, error) { return 0, syscall.EPIPE }
+
+// TestRunWithoutReader: "bragg run oltp | head" runs to its end, and its exit code is that of the run.
+func TestRunWithoutReader(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs := t.TempDir()
+	var said strings.Builder
+	code := cli.Main(t.Context(), console.Process{
+		Arguments: []string{"run", "oltp", "--target", "fake:1", "--rehearse", "1s", "--runs", runs}, Getenv: os.Getenv, Directory: ".",
+		Executable: self, Stdin: strings.NewReader(""), Stdout: noReader{}, Stderr: &said, Leases: t.Name(),
+	})
+	all, err := result.List(runs)
+	if err != nil || len(all) != 1 {
+		t.Fatalf("runs %v, %v\n%s", all, err, said.String())
+	}
+	summary := summaryOf(t, all[0].Dir)
+	if pass := summary.Verdict == result.Pass; pass != (code == 0) || code == diag.ExitUnavailable || strings.Contains(said.String(), "broken pipe") {
+		t.Errorf("exit code %d of a run with verdict %s: %s", code, summary.Verdict, said.String())
 	}
 }
 

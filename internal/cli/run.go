@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/braggdev/bragg/internal/report/document"
@@ -246,7 +247,8 @@ func reportRun(p *console.Process, outcome session.Outcome, q queue) error {
 	if q.brief != nil {
 		brief = q.brief
 	}
-	if err := brief(p.Stdout, read); err != nil {
+	// Without a reader (bragg run oltp | head) the run counts all the same: its report is written, and its exit code is its own.
+	if err := brief(p.Stdout, read); err != nil && !errors.Is(err, syscall.EPIPE) {
 		return err
 	}
 	fmt.Fprintf(p.Stdout, "\nreport: %s\n  full report in the terminal: %s\n", textio.Lines(path), textio.Lines(textio.Shell("bragg", "report", outcome.Dir)))
