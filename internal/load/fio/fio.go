@@ -8,7 +8,7 @@
 // from an intended start (Traffic.Response stays nil), even with rates. It is from fio's buckets, 64 per power of two,
 // recorded at their midpoint: a quantile is within 0.8 % of a value plus the 0.4 % of Bragg's own buckets. The minimum and
 // maximum latency of a run are exact. Above 17 s fio has a single bucket, which is recorded at the largest value so far.
-// With ramp_time fio resets its counters, and operations between its last document and the reset are lost.
+// During ramp_time fio has no latencies, and what it moves then does not count.
 package fio
 
 import (

@@ -161,6 +161,11 @@ func (c *counts) advance(now *direction, failed uint64, class string, untimed bo
 	if now.Operations < c.operations || now.Bytes < c.bytes {
 		*c = counts{}
 	}
+	// In a ramp fio counts operations without their latencies, and starts again at its end.
+	if !untimed && failed == 0 && now.Clat.N == 0 {
+		*c = counts{}
+		return t, 0
+	}
 	total := now.Clat.Mean * float64(now.Clat.N)
 	t.Bytes = now.Bytes - c.bytes
 	if failed > c.errors {

@@ -113,6 +113,22 @@ func TestCountersThatStartAgain(t *testing.T) {
 	}
 }
 
+// During ramp_time fio prints operations without latencies, and starts again at its end: with more of them in its next document, or fewer.
+func TestRampIsNotCounted(t *testing.T) {
+	none := &cumulative{}
+	ramp := &cumulative{operations: 100, bytes: 100 << 12}
+	for _, n := range []uint64{10, 250} {
+		after := &cumulative{operations: n, bytes: n << 12, bins: map[uint64]uint64{1000: n}}
+		got, _, err := fio.Differences(document(ramp, none)+document(after, none), "/dev/sdb", false)
+		if err != nil || len(got) != 2 {
+			t.Fatalf("%d documents, error %v", len(got), err)
+		}
+		if sum := totals(got).Directions[interval.Read]; sum.Operations != n || sum.Bytes != n<<12 {
+			t.Errorf("%d operations, %d bytes after a ramp; want %d", sum.Operations, sum.Bytes, n)
+		}
+	}
+}
+
 func TestLatencySwitchedOff(t *testing.T) {
 	on := &cumulative{operations: 100, bytes: 100 << 12}
 	got, _, err := fio.Differences(document(on, &cumulative{}), "/dev/sdb", true)
