@@ -8,7 +8,7 @@ import (
 var checkClusterReady = verb.Kind{
 	Name:    "check.ClusterReady",
 	Summary: "Check that the services of the cluster are up.",
-	Doc:     "What that means is the target's to say; one that cannot tell does not offer the step.",
+	Doc:     "The target defines what ready means; a target that cannot tell does not offer the step.",
 	Example: exampleIdle + `setup:
   - check.ClusterReady: {}
 ` + exampleWait,

@@ -8,7 +8,7 @@ import (
 var checkHypervisorConnectivity = verb.Kind{
 	Name:    "check.HypervisorConnectivity",
 	Summary: "Check that the hypervisor of a node answers.",
-	Doc:     "The node is given by its index; the target asks its management software, which loses touch with a node whose hypervisor is gone.",
+	Doc:     "The node is given by its index. The target's management software reports whether it has a connection to the node.",
 	Example: exampleIdle + `setup:
   - check.HypervisorConnectivity:
       node_index: 0

@@ -15,7 +15,7 @@ var experimentalShell = verb.Kind{
 	Summary: "Run a command line on the machine where bragg runs.",
 	Doc: "Runs programs of the scenario with your rights, so it needs --allow-shell: allow it only for scenarios that you " +
 		"trust. The command runs in the run's folder; it is killed with all that it started when the run is stopped. On a " +
-		"simulated target it is only noted.",
+		"simulated target it is only recorded.",
 	Example: exampleLoad + `
 setup:
   - experimental.Shell:

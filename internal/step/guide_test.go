@@ -62,21 +62,20 @@ func guide(t *testing.T) string {
 const guideHead = `# Steps
 
 What a scenario can do in its phases ` + "`setup`, `run` and `teardown`" + `. Names, arguments and defaults are X-Ray's;
-where its code and its documents differ, the code's meaning holds. This page is written from the program's catalog.
+where X-Ray's code and its documents differ, its code is authoritative. This page is generated from the program's catalog of steps.
 
 ## Real or simulated
 
-On the local target a VM is an agent process with disk files of its own, and a node is a name. What drives load does real
-I/O. What a step does to nodes, or needs a hypervisor for, is simulated as far as one machine can, and marked so in plan
-and report:
+On the local target a VM is an agent process with its own disk files, and a node is a name. Loads do real I/O. Operations on
+nodes, and those that need a hypervisor, are simulated as far as one machine can; plan and report mark them:
 `
 
 const guideMiddle = `
-A step that a target does not offer is refused when the plan is made, with its line, before anything is touched. Steps
-that run programs of the scenario need ` + "`--allow-shell`" + ` besides.
+A plan with a step that the target does not offer is refused, with the line of the step, before anything is changed. Steps
+that run programs of the scenario also need ` + "`--allow-shell`" + `.
 
-Whatever steps did is undone at the end of a run, also after a failure, a stop or a kill: nodes that the run powered off
-are powered on first, then the VMs of the run are deleted.
+What steps changed is undone at the end of a run, also after a failure or a stop, and by ` + "`bragg clean`" + ` after a crash: nodes
+that the run powered off are powered on first, then the VMs of the run are deleted.
 
 ## The examples
 
@@ -129,7 +128,7 @@ func onLocal(t *testing.T, k verb.Kind) string {
 		}
 	}
 	if len(simulated) > 0 {
-		return "simulated: " + strings.Join(simulated, "; ")
+		return "simulated: " + strings.ReplaceAll(strings.Join(simulated, "; "), "simulated nodes: ", "")
 	}
 	return "real"
 }

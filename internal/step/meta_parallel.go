@@ -12,10 +12,10 @@ var metaParallel = verb.Kind{
 	Name:    "meta.Parallel",
 	Summary: "Run several lists of steps at once.",
 	Doc: "Each branch runs its steps from top to bottom, by itself; the step ends when all branches have ended. The first step " +
-		"that fails cancels the other branches, and the run fails with it. Branches know nothing of each other: what one " +
+		"that fails cancels the other branches, and the run fails with it. Branches are independent: what one " +
 		"deploys or starts, another cannot use, and two cannot change the same group, load or node. What a branch started with " +
-		"async goes on behind it. Undo runs in the reverse order of execution. It cannot be nested, nor be " +
-		"used in teardown.\n\n" +
+		"async continues after its end. Undo runs in the reverse order of execution. It cannot be nested, and is " +
+		"not allowed in teardown.\n\n" +
 		"The name is an extension of X-Ray's language.",
 	Example: exampleDeployed + `run:
   - meta.Parallel:

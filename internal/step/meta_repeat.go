@@ -12,11 +12,11 @@ import (
 var metaRepeat = verb.Kind{
 	Name:    "meta.Repeat",
 	Summary: "Run a list of steps several times, or for a time.",
-	Doc: "With count the steps run that often. With duration_secs another iteration begins as long as the time is not over; the " +
-		"one that runs is carried to its end, so the whole may take longer, and the first always runs. With both, whichever comes " +
-		"first ends it. The plan writes every iteration out that can happen; events, plan and report show the iteration of each " +
+	Doc: "With count the steps run that often. With duration_secs iterations begin until that time is over; the " +
+		"last one is completed, so the step may take longer, and the first always runs. With both, whichever comes " +
+		"first ends it. The plan lists every possible iteration; events, plan and report show the iteration of each " +
 		"step. A rehearsal shortens duration_secs as it does runtimes, and leaves count alone. It is not allowed in teardown.\n\n" +
-		"With duration_secs alone, some step has to say how long it takes (runtime_secs, test.Wait). " +
+		"With duration_secs alone, one of the steps must have a duration (runtime_secs, test.Wait). " +
 		"The name is an extension of X-Ray's language; a loop in the template does the same where the number is known.",
 	Example: exampleDeployed + `run:
   - meta.Repeat:

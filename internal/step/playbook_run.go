@@ -21,7 +21,7 @@ var playbookRun = verb.Kind{
 		"The inventory has one host group for each VM group named, " +
 		"nodes for the target's hosts, and cvms for the storage controller VMs of a Nutanix cluster; a plan for a target without them refuses cvms. " +
 		"The playbook also finds the variables output_directory, a folder whose content stays with the run, and hypervisor: ahv or esx as in " +
-		"X-Ray, kvm on libvirt, not set elsewhere. variables of the step win over both. On a simulated target the playbook is only noted.",
+		"X-Ray, kvm on libvirt, not set elsewhere. variables of the step win over both. On a simulated target the playbook is only recorded.",
 	Example: exampleIdle + `setup:
   - vm_group.CloneFromTemplate:
       vm_group_name: Workers

@@ -10,8 +10,8 @@ import (
 var groupEnableHA = verb.Kind{
 	Name:    "vm_group.EnableHA",
 	Summary: "Let the cluster restart the run's VMs on another node after a node failure.",
-	Doc: "As in X-Ray the step names a group and acts on all VMs of the run. At the end of the run it is taken back before " +
-		"VMs are deleted, so that the cluster restarts none that is on its way out.",
+	Doc: "As in X-Ray the step names a group and acts on all VMs of the run. At the end of the run it is undone before " +
+		"VMs are deleted, so that the cluster does not restart VMs that are being deleted.",
 	Example: exampleDeployed + `  - vm_group.EnableHA:
       vm_group_name: Workers
 ` + exampleWait,

@@ -15,7 +15,7 @@ var groupRunCommand = verb.Kind{
 	Summary: "Run a command in the shell of every VM of a group, one VM after the other.",
 	Doc: "Runs programs of the scenario, so it needs --allow-shell and a target that offers a shell in its VMs. A command " +
 		"that fails or takes longer than timeout_secs fails the step, unless fail_on_error is off. On a simulated target " +
-		"the command is only noted.",
+		"the command is only recorded.",
 	Example: exampleDeployed + `run:
   - vm_group.RunCommand:
       vm_group_name: Workers
