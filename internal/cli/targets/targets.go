@@ -193,7 +193,11 @@ func printChecked(p *console.Process, c checkedTarget) error {
 	writeBMCs(&b, c.BMCs)
 	can := console.Table{Head: []string{"CAPABILITY", "HERE"}, Width: p.Columns()}
 	for _, capability := range c.Capabilities {
-		can.Add(string(capability), cmp.Or(inv.Simulates[capability], "real"))
+		here := "real"
+		if text, ok := inv.Simulates[capability]; ok {
+			here = "simulated: " + text
+		}
+		can.Add(string(capability), here)
 	}
 	if inv.Simulated {
 		can = console.Table{Head: []string{"CAPABILITY"}}

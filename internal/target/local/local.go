@@ -167,7 +167,7 @@ func (t *Target) Inventory(context.Context) (target.Inventory, error) {
 func simulates() map[target.Capability]string {
 	return map[target.Capability]string{
 		target.CapMigrate:   "the VM's process keeps running where it is; only the name of its node changes",
-		target.CapNodePower: "simulated nodes: power-off kills the VM processes; disks and network are unaffected",
+		target.CapNodePower: "power-off kills the processes of the VMs on a node; disks and network are unaffected",
 		target.CapSnapshot: "copies of the disk files, by reflink where the file system can; while a VM runs they are " +
 			"taken file by file and not at one instant",
 		target.CapReady:     "ready means that no node is switched off",
