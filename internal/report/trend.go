@@ -88,10 +88,14 @@ func trendPlot(t *compare.Trend) draw.Plot {
 		plot.YName += ", ╌ baseline"
 	}
 	if high > low { // else the axis begins at zero
-		plot.From = max(0, low-(high-low)/10)
+		plot.From = max(0, min(low-(high-low)/10, high*(1-axisShare)))
 	}
 	return plot
 }
+
+// axisShare is the least share of the highest value that the axis covers: runs that differ by less would fill it with their noise, between
+// labels that read the same.
+const axisShare = 0.02
 
 // marksChange reports whether a run is the first after a change of level.
 func marksChange(t *compare.Trend, i int) bool { return i > 0 && t.Levels[t.Points[i].Level].From == i }

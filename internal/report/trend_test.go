@@ -77,3 +77,40 @@ func TestTrendIsDrawn(t *testing.T) {
 		}
 	}
 }
+
+// TestTrendOfEqualRuns: the axis of runs that hardly differ does not magnify their noise, and its labels differ.
+func TestTrendOfEqualRuns(t *testing.T) {
+	var runs []*document.Run
+	for i, mean := range []result.Number{1886.96, 1886.91} {
+		run := smallRun()
+		run.Manifest.Run, run.Manifest.Created = fmt.Sprintf("run-%d", i+1), time.Date(2026, 1, 1+i, 6, 0, 0, 0, time.UTC)
+		for j := range run.Summary.Results {
+			for k := range run.Summary.Results[j].Stats {
+				run.Summary.Results[j].Stats[k].Mean = mean
+			}
+		}
+		runs = append(runs, run)
+	}
+	trend, err := compare.OfHistory(runs, "iops", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	if err := report.TrendTerminal(&text, trend, 100, false); err != nil {
+		t.Fatal(err)
+	}
+	chart, _, _ := strings.Cut(text.String(), "Runs ──")
+	var dots, labels []string
+	for line := range strings.Lines(chart) {
+		label, row, drawn := strings.Cut(line, "│")
+		if drawn && strings.Contains(row, "●") {
+			dots = append(dots, row)
+		}
+		if drawn && strings.TrimSpace(label) != "" {
+			labels = append(labels, strings.TrimSpace(label))
+		}
+	}
+	if len(dots) != 1 || len(labels) != 2 || labels[0] == labels[1] {
+		t.Errorf("labels %q:\n%s", labels, chart)
+	}
+}
