@@ -1,6 +1,7 @@
 package audit_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -168,5 +169,17 @@ func TestCheckpointIntervals(t *testing.T) {
 		if (len(found) > 0) != (c.claim != "") || len(found) > 0 && (!strings.Contains(found[0].Claim, c.claim) || found[0].Severity != finding.Warning) {
 			t.Errorf("%s: %+v, want %q", name, found, c.claim)
 		}
+	}
+}
+
+// TestUnwrittenDataIsReportedOnce: the plan and the disk say the same of a load without a prefill.
+func TestUnwrittenDataIsReportedOnce(t *testing.T) {
+	m := sound()
+	m.in.Summary.Loads[0].Workload = "other"
+	m.load().Engines = []interval.Engine{ring, noting(interval.NoteUnwritten, "all of what is read of /dev/sdb was never written")}
+	found := m.found("cache-suspected")
+	if len(found) != 1 || !strings.HasPrefix(found[0].Claim, "w reads 4 GiB of unwritten data") ||
+		!slices.Contains(found[0].Evidence, "all of what is read of /dev/sdb was never written") {
+		t.Errorf("%+v", found)
 	}
 }

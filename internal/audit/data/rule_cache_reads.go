@@ -29,12 +29,14 @@ var CacheReads = rule.Rule{
 func checkCacheReads(in *rule.Input) []finding.Finding {
 	p := in.KnownPlan()
 	var list []finding.Finding
+	planned := map[string]int{} // workload → its finding about data that the run did not write
 	for _, w := range p.Workloads {
 		if w.Load == nil || !w.Load.Reads() || begins(in, w.Name) < 0 {
 			continue
 		}
 		unwritten, all := extent.Bytes(extent.Without(w.Load.Extents, writtenBefore(in, w, begins(in, w.Name), ""))), extent.Bytes(w.Load.Extents)
 		if all > 0 && float64(unwritten) >= unwrittenNoticed*float64(all) {
+			planned[w.Name] = len(list)
 			list = append(list, finding.Finding{Severity: finding.Warning, Subject: w.Name,
 				Claim: fmt.Sprintf("%s reads %s of unwritten data per VM: thin storage serves it without disk I/O.",
 					w.Name, unit.FormatBytes(unwritten)),
@@ -46,7 +48,14 @@ func checkCacheReads(in *rule.Input) []finding.Finding {
 			list = append(list, f)
 		}
 	}
-	return append(append(list, holes(in)...), cached(in)...)
+	for _, f := range holes(in) {
+		if at, known := planned[f.Subject]; known { // the same data
+			list[at].Evidence = append(list[at].Evidence, f.Evidence...)
+			continue
+		}
+		list = append(list, f)
+	}
+	return append(list, cached(in)...)
 }
 
 // cached reports jobs whose options keep their data in the page cache.
