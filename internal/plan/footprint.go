@@ -45,7 +45,9 @@ func (f Footprint) Written() string {
 func (f Footprint) writtenInTime() string {
 	known := unit.FormatBytes(f.WrittenKnownBytes)
 	switch {
-	case f.WrittenBytes >= 0:
+	case f.WrittenBytes == 0:
+		return "nothing"
+	case f.WrittenBytes > 0:
 		return "up to " + known
 	case f.WrittenForever:
 		return "at least " + known + "; the rest is limited only by time and device"
