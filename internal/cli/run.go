@@ -52,7 +52,7 @@ func newRun(p *console.Process) *cobra.Command {
 			"  bragg run node_failure --target cluster.yml --max-full 80\n" +
 			"  bragg run oltp --rehearse 30s --find-knee 'p99 < 1ms'\n" +
 			"  bragg run oltp --repeat 5 --target old.yml --against new.yml --label upgrade\n" +
-			"  bragg run oltp --repeat 5 --against-set queue_depth=64 --fail-on 'p99 > 10%'",
+			"  bragg run oltp --repeat 5 --against-set intensity=large --fail-on 'p99 > 10%'",
 		Args: console.Between(1, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {

@@ -104,6 +104,11 @@ func runSeries(ctx context.Context, p *console.Process, o *order, s *series, q q
 		return err
 	}
 	orders := [2]order{*o, s.variant(*o)}
+	if s.compares() { // a mistake in set B would otherwise show after the first run of set A
+		if _, err := loadScenario(ctx, p, q.words[0], &orders[1].choice); err != nil {
+			return err
+		}
+	}
 	stop, end := watchStops(ctx, p)
 	defer end()
 	outcomes, turns := []ranRun{}, s.turns()
