@@ -75,7 +75,7 @@ func (g gaugeRecord) results(m *result.Manifest, loads []result.LoadSummary, pha
 			cells := line.cells
 			name := workload + ": " + gauge.Name
 			e := sheet{windows: windows, Evaluated: result.Evaluated{
-				Name: name, Title: name, Type: "metric", Unit: gauge.Unit, Aggregate: "mean", ReportGroup: gaugeGroup,
+				Name: name, Title: name, Type: "metric", Unit: gauge.Unit, Aggregate: "mean", ReportGroup: gaugeGroup, Gauge: true,
 				Source:    fmt.Sprintf("What the generator of workload %q measured, the mean over its VMs%s", workload, soFarText(gauge)),
 				Simulated: m.Target.Simulated, FromNanos: phase.FromNanos, ToNanos: phase.ToNanos,
 				Series: []result.Series{}, Stats: []result.Stats{},

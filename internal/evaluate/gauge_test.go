@@ -54,6 +54,9 @@ func TestGaugesSoFar(t *testing.T) {
 	m := result.Manifest{Engines: map[string]interval.Engine{"w": {Gauges: []interval.Gauge{{Name: "mean so far", SoFar: true}}}}}
 	windows := []result.Window{{Name: "before", ToNanos: second}, {Name: "after", FromNanos: second, ToNanos: 4 * second}}
 	got := record.results(&m, []result.LoadSummary{{Workload: "w"}}, phase, windows)[0]
+	if !got.Gauge {
+		t.Errorf("not marked as a gauge: %+v", got)
+	}
 	for i, want := range []float64{40, 10, 40} { // a: 20, b: 60 at the end
 		if s := got.Stats[i]; float64(s.Mean) != want || float64(s.Median) != want || !math.IsNaN(float64(s.CV)) {
 			t.Errorf("window %q: %+v, want %g", s.Window, s, want)

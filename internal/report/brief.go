@@ -52,7 +52,7 @@ func (p *textPage) brief(d *document.Document) {
 		p.text("", d.Scaling.Sentence, nil)
 	}
 	briefStages(p, d)
-	asked := slices.DeleteFunc(slices.Clone(d.Results), func(r document.Result) bool { return r.Unasked })
+	asked, left := briefResults(d)
 	if len(asked) > 0 {
 		p.line("")
 		t := briefTable(asked, p.width)
@@ -71,9 +71,35 @@ func (p *textPage) brief(d *document.Document) {
 	p.briefFindings(d)
 	p.line("")
 	p.item("completed", strings.Join(completions(d), "; "))
-	if more := len(d.Results) - len(asked); more > 0 {
-		p.item("HTML", fmt.Sprintf("%d more per-VM hypervisor charts", more))
+	p.item("HTML", strings.Join(left, "; "))
+}
+
+// briefGaugesMax is how many gauges of loads the summary shows: more would push the findings off the screen.
+const briefGaugesMax = 16
+
+// briefResults are the results with a row in the summary, and what only the full report has.
+func briefResults(d *document.Document) (shown []document.Result, left []string) {
+	gauges, unasked := 0, 0
+	for i := range d.Results {
+		if d.Results[i].Gauge {
+			gauges++
+		}
 	}
+	for _, r := range d.Results {
+		switch {
+		case r.Unasked:
+			unasked++
+		case !r.Gauge || gauges <= briefGaugesMax:
+			shown = append(shown, r)
+		}
+	}
+	if gauges > briefGaugesMax {
+		left = append(left, fmt.Sprintf("%d gauges of loads", gauges))
+	}
+	if unasked > 0 {
+		left = append(left, fmt.Sprintf("%d more per-VM hypervisor charts", unasked))
+	}
+	return shown, left
 }
 
 // answers prints the numbers that answer first, and the sentence of each event.

@@ -160,3 +160,21 @@ func TestLongNamesOfWorkloads(t *testing.T) {
 		t.Errorf("%s", b.String())
 	}
 }
+
+// TestBriefOfManyGauges: every database has half a dozen gauges, and the summary has one screen.
+func TestBriefOfManyGauges(t *testing.T) {
+	for n, want := range map[int]string{16: "", 17: "\nHTML          17 gauges of loads\n"} {
+		run := smallRun()
+		for i := range n {
+			run.Summary.Results = append(run.Summary.Results, result.Evaluated{Name: fmt.Sprintf("gauge %d", i), Type: "metric", Gauge: true,
+				Stats: []result.Stats{{Series: "x", Count: 1}}})
+		}
+		var b bytes.Buffer
+		if err := report.Brief(&b, run, 100, false); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(b.String(), "gauge 0") != (want == "") || !strings.Contains(b.String(), want) {
+			t.Errorf("%d gauges:\n%s", n, b.String())
+		}
+	}
+}

@@ -64,6 +64,7 @@ type Evaluated struct {
 	Simulated   bool     `json:"simulated,omitempty"`
 	Averages    bool     `json:"averages,omitempty"` // latencies that are means over a period, from counters: no single operation is known
 	Unasked     bool     `json:"unasked,omitempty"`  // not requested by the scenario: shown because the target counts it
+	Gauge       bool     `json:"gauge,omitempty"`    // what a generator measured besides its operations
 	FromNanos   int64    `json:"from_ns"`            // the window that the scenario requests
 	ToNanos     int64    `json:"to_ns"`
 	Series      []Series `json:"series"`
