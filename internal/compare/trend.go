@@ -232,7 +232,11 @@ func (t *Trend) headline() string {
 	last := &t.Levels[len(t.Levels)-1]
 	band := ""
 	if !math.IsNaN(float64(last.Low)) {
-		band = fmt.Sprintf(" The next run is expected between %s and %s (95 %%).", draw.Quantity(float64(last.Low), t.Unit), draw.Quantity(float64(last.High), t.Unit))
+		low, high := draw.Quantity(float64(last.Low), t.Unit), draw.Quantity(float64(last.High), t.Unit)
+		band = fmt.Sprintf(" The next run is expected between %s and %s (95 %%).", low, high)
+		if low == high {
+			band = fmt.Sprintf(" The next run is expected at about %s (95 %%).", low)
+		}
 	}
 	switch {
 	case len(t.Levels) > 1:

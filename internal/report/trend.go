@@ -198,7 +198,10 @@ func trendTable(t *compare.Trend) draw.Table {
 		band, note := "", ""
 		if i == level.From {
 			if band = "too few runs"; level.Runs > 2 {
-				band = draw.Quantity(float64(level.Low), t.Unit) + " to " + draw.Quantity(float64(level.High), t.Unit)
+				low, high := draw.Quantity(float64(level.Low), t.Unit), draw.Quantity(float64(level.High), t.Unit)
+				if band = low; high != low {
+					band += " to " + high
+				}
 			}
 			if i > 0 {
 				note = "changed by " + draw.Signed(unit.FormatPercent(float64(level.Change)))

@@ -78,6 +78,32 @@ func TestTrendIsDrawn(t *testing.T) {
 	}
 }
 
+// TestTrendOfSameRuns: a band whose ends read the same is one value.
+func TestTrendOfSameRuns(t *testing.T) {
+	var runs []*document.Run
+	for i := range 4 {
+		run := smallRun()
+		run.Manifest.Run, run.Manifest.Created = fmt.Sprintf("run-%d", i+1), time.Date(2026, 1, 1+i, 6, 0, 0, 0, time.UTC)
+		for j := range run.Summary.Results {
+			for k := range run.Summary.Results[j].Stats {
+				run.Summary.Results[j].Stats[k].Mean = 1886.96
+			}
+		}
+		runs = append(runs, run)
+	}
+	trend, err := compare.OfHistory(runs, "iops", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	if err := report.TrendTerminal(&text, trend, 200, false); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(text.String(), "expected at about 1.89k IOPS (95 %)") || strings.Contains(text.String(), "1.89k IOPS to 1.89k IOPS") {
+		t.Errorf("%s", text.String())
+	}
+}
+
 // TestTrendOfEqualRuns: the axis of runs that hardly differ does not magnify their noise, and its labels differ.
 func TestTrendOfEqualRuns(t *testing.T) {
 	var runs []*document.Run
