@@ -44,9 +44,17 @@ func (p *textPage) briefFindings(d *document.Document) {
 }
 
 // findingGroups groups findings by code and severity, worst first. It omits the rehearsal and the reasons of the verdicts:
-// they are printed above, that of the validity with all findings of its kind.
+// they are printed above, that of the validity with the other subjects of its kind.
 func findingGroups(d *document.Document) [][]finding.Finding {
-	return slices.DeleteFunc(groupFindings(d), func(group []finding.Finding) bool { return isValidityReason(d, group) })
+	groups := groupFindings(d)
+	for i, group := range groups {
+		if isValidityReason(d, group) {
+			if groups[i] = group[1:]; allHaveSubjects(group) {
+				groups[i] = nil
+			}
+		}
+	}
+	return slices.DeleteFunc(groups, func(group []finding.Finding) bool { return len(group) == 0 })
 }
 
 func groupFindings(d *document.Document) [][]finding.Finding {
@@ -80,7 +88,7 @@ func isValidityReason(d *document.Document, group []finding.Finding) bool {
 // validityReason is the reason of the validity with the other subjects of its finding: the count of warnings at its end is of kinds.
 func validityReason(d *document.Document) string {
 	for _, group := range groupFindings(d) {
-		if isValidityReason(d, group) {
+		if isValidityReason(d, group) && allHaveSubjects(group) {
 			return sharedClaim(group) + strings.TrimPrefix(d.ValidityReason, group[0].Claim)
 		}
 	}
@@ -93,13 +101,17 @@ func sharedClaim(group []finding.Finding) string {
 	if len(group) == 1 {
 		return first
 	}
-	if slices.ContainsFunc(group, func(f finding.Finding) bool { return f.Subject == "" }) {
+	if !allHaveSubjects(group) {
 		return fmt.Sprintf("%s Also: %d more.", first, len(group)-1)
 	}
 	if also := alsoConcerned(group); also != "" {
 		return first + " Also: " + also + "."
 	}
 	return first
+}
+
+func allHaveSubjects(group []finding.Finding) bool {
+	return !slices.ContainsFunc(group, func(f finding.Finding) bool { return f.Subject == "" })
 }
 
 // startPattern matches the start number that follows the name of a workload in a claim.

@@ -98,6 +98,21 @@ func TestBriefCountsWarnings(t *testing.T) {
 	}
 }
 
+// TestBriefOfAnInterruptedRun: what else is said of a run that did not complete is not counted but printed.
+func TestBriefOfAnInterruptedRun(t *testing.T) {
+	run := smallRun()
+	run.Summary.Findings = []finding.Finding{{Code: "run-incomplete", Severity: finding.Undecided, Claim: "The run was interrupted after 5 s."},
+		{Code: "run-incomplete", Severity: finding.Undecided, Subject: "OLTP", Claim: "OLTP failed: no space left."}}
+	run.Summary.Validity, run.Summary.ValidityReason = result.ValidityOf(result.EndedInterrupted, run.Summary.Findings)
+	var b bytes.Buffer
+	if err := report.Brief(&b, run, 500, false); err != nil {
+		t.Fatal(err)
+	}
+	if text := b.String(); !strings.Contains(text, "interrupted after 5 s.\n") || !strings.Contains(text, "undecided: OLTP failed: no space left. [run-incomplete]\n") {
+		t.Errorf("%s", text)
+	}
+}
+
 // TestEventsOnce: the annotation of a start or an end is not listed beside the event itself; other annotations are.
 func TestEventsOnce(t *testing.T) {
 	run := smallRun()
