@@ -66,15 +66,21 @@ func prefilled(t testing.TB, home, server string) load.Workload {
 	return prefilledBy(t, home, server, map[string]string{"server": server})
 }
 
+// needServer skips a test where the program of a server is missing.
+func needServer(t testing.TB, server string) {
+	t.Helper()
+	program := map[string]string{"postgresql": "/usr/lib/postgresql/*/bin/postgres", "mariadb": "/usr/sbin/mariadbd", "mysql": "/usr/sbin/mariadbd"}[server]
+	if found, _ := filepath.Glob(program); len(found) == 0 {
+		testreq.Skip(t, "no "+program+" (make deps)")
+	}
+}
+
 func prefilledBy(t testing.TB, home, server string, options map[string]string) load.Workload {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("starts a server")
 	}
-	program := map[string]string{"postgresql": "/usr/lib/postgresql/*/bin/postgres", "mariadb": "/usr/sbin/mariadbd", "mysql": "/usr/sbin/mariadbd"}[server]
-	if found, _ := filepath.Glob(program); len(found) == 0 {
-		testreq.Skip(t, "no "+program+" (make deps)")
-	}
+	needServer(t, server)
 	t.Setenv(hammerdb.HomeVariable, home)
 	w := workload(t, options)
 	if options["test"] != "" {
@@ -250,6 +256,7 @@ func TestCrash(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a server")
 	}
+	needServer(t, "postgresql")
 	home, real := t.TempDir(), filepath.Join(played(t), "hammerdbcli")
 	text := "#!/bin/sh\nif grep -q '^buildschema' \"$3\"; then\n\techo 'Vuser 1 created - WAIT IDLE'\n\tkill -SEGV $$\nfi\nexec " + real + " \"$@\"\n"
 	if err := os.WriteFile(filepath.Join(home, "hammerdbcli"), []byte(text), 0o755); err != nil {
