@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"math"
 	"net"
-	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -79,40 +77,6 @@ func TestShortLoadHasWaits(t *testing.T) {
 	}
 }
 
-// server starts a PostgreSQL and returns its socket.
-func server(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("/var/tmp", "bragg-test-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	t.Chdir(dir)
-	w := workload(t, nil)
-	w.Devices = []load.Device{{Name: "/dev/sdb", Path: filepath.Join(dir, "sdb"), SizeBytes: 8 << 30}}
-	if err := os.WriteFile(w.Devices[0].Path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	fill := w
-	fill.Prefill = true
-	if err := loadtest.Drive(t.Context(), commitlatency.Generator{}, fill, &loadtest.Log{}); err != nil {
-		t.Fatal(err)
-	}
-	held, err := commitlatency.Generator{}.Prepare(t.Context(), w)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = held.Close() })
-	sockets, err := filepath.Glob(dir + "/*/sdb/run/.s.PGSQL.5432")
-	if err != nil || len(sockets) != 1 {
-		t.Fatal(sockets, err)
-	}
-	return sockets[0]
-}
-
 // network passes messages of clients on to a server, each after a delay, and once stops all of them: as soon as it has passed on
 // stallAfter executions of a statement, in the middle of the next one.
 type network struct {
@@ -178,7 +142,7 @@ func (n *network) pass(to, from net.Conn) {
 // one without a sync, or for a round trip, and none of these seconds is a wait of the database or the disk.
 func TestStallOfTheNetwork(t *testing.T) {
 	prefilled(t, nil) // skips without PostgreSQL
-	socket := server(t)
+	socket := loadtest.Endpoint(t, commitlatency.Generator{}, workload(t, nil))
 	const delay, stall = 4 * time.Millisecond, 2 * time.Second
 	for _, c := range []struct {
 		kind, statement string

@@ -190,41 +190,17 @@ func TestScriptsCannotRunPrograms(t *testing.T) {
 	}
 }
 
-// endpoint starts a server, and returns the folder of its socket.
+// endpoint starts a server, and returns its socket.
 func endpoint(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("/var/tmp", "bragg-test-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	t.Chdir(dir)
-	server := workload(t, map[string]string{"scale": "1"})
-	server.Devices[0].Path = filepath.Join(dir, "sdb")
-	if err := os.WriteFile(server.Devices[0].Path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	fill := server
-	fill.Prefill = true
-	if err := loadtest.Drive(t.Context(), pgbench.Generator{}, fill, &loadtest.Log{}); err != nil {
-		t.Fatal(err)
-	}
-	held, err := pgbench.Generator{}.Prepare(t.Context(), server)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = held.Close() })
-	return dir + "/pgbench-sdb/sdb/run"
+	return loadtest.Endpoint(t, pgbench.Generator{}, workload(t, map[string]string{"scale": "1"}))
 }
 
 // Connections that take long are in no interval, and no interval ends after pgbench.
 func TestSlowConnections(t *testing.T) {
 	needPostgreSQL(t)
 	const slow = 700 * time.Millisecond
-	t.Setenv("BRAGG_ENDPOINT_LAB_DB", "host=127.0.0.1 port="+relay(t, endpoint(t)+"/.s.PGSQL.5432", slow)+" user=bragg dbname=bragg sslmode=disable")
+	t.Setenv("BRAGG_ENDPOINT_LAB_DB", "host=127.0.0.1 port="+relay(t, endpoint(t), slow)+" user=bragg dbname=bragg sslmode=disable")
 	w := load.Workload{Name: "remote", Group: "g", VM: "g-0001", Instance: 1, Generator: pgbench.Name,
 		Options: map[string]string{"endpoint": "lab-db", "clients": "1", "threads": "1"}, ConfigName: "own.sql", Config: "SELECT 1;\n",
 		Runtime: 2 * time.Second, IntervalLength: 100 * time.Millisecond, ZeroUnixNanos: time.Now().UnixNano()}
@@ -288,7 +264,7 @@ func TestEndpointLoad(t *testing.T) {
 	if _, err := (pgbench.Generator{}).Prepare(t.Context(), w); err == nil || !strings.Contains(err.Error(), "not defined") {
 		t.Errorf("an endpoint that is not defined: %v", err)
 	}
-	sockets := endpoint(t)
+	sockets := filepath.Dir(endpoint(t))
 	t.Setenv("BRAGG_ENDPOINT_LAB_DB", "host="+sockets+" user=bragg dbname=bragg password=s3cret")
 	fill := w
 	fill.Prefill = true

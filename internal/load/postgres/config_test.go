@@ -1,7 +1,6 @@
 package postgres_test
 
 import (
-	"errors"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/load/loadtest"
 	"github.com/braggdev/bragg/internal/load/postgres"
 	"github.com/braggdev/bragg/internal/testreq"
 )
@@ -36,31 +36,14 @@ func TestSizes(t *testing.T) {
 
 // A value that no server takes is refused before there is one.
 func TestParameters(t *testing.T) {
-	for name, values := range map[string]struct{ good, bad string }{
+	loadtest.CheckValues(t, map[string]loadtest.Values{
 		"jit": {"on off true false yes no 0 1 ON", "1e30 maybe 2"}, "huge_pages": {"try on", "always"},
 		"shared_buffers": {"128kB 16MB 2TiB", "-1 0 1kB 100TB 4096 -2GB"}, "wal_buffers": {"-1 16MB", "-2 3GB"},
 		"work_mem": {"64kB 4MB", "-1 0 1kB"}, "max_wal_size": {"1GB 32MB", "-1 0 16MB"}, "backend_flush_after": {"0 256kB", "-1 1GB"},
 		"checkpoint_timeout": {"30s 5min 1d", "0 -1 1s 2d 5 -5min"}, "commit_delay": {"0 100us", "-1 1s 100"}, "bgwriter_delay": {"10ms", "5ms 0"},
 		"checkpoint_completion_target": {"0 0.9 1", "1.1 -0.1 NaN high"}, "random_page_cost": {"1.1 4", "-1 NaN cheap"}, "effective_io_concurrency": {"0 200", "-1 1e30"},
 		"synchronous_commit": {"off remote_apply", "never"}, "wal_sync_method": {"fdatasync", "sync"}, "wal_compression": {"lz4 on", "gzip"},
-	} {
-		check := func(value string) error {
-			o := &load.Options{Values: map[string]string{name: value}}
-			postgres.ReadConfig(o, &load.Workload{Options: o.Values, Devices: []load.Device{{Name: "/dev/sdb"}}}, nil)
-			return o.Err("w", "")
-		}
-		for _, value := range strings.Fields(values.good) {
-			if err := check(value); err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
-		}
-		for _, value := range strings.Fields(values.bad) {
-			var faults load.OptionFaults
-			if err := check(value); !errors.As(err, &faults) || faults[0].Option != name || !strings.Contains(faults[0].Text, value) {
-				t.Errorf("%s: %s: %v", name, value, err)
-			}
-		}
-	}
+	}, func(o *load.Options, w *load.Workload) { postgres.ReadConfig(o, w, nil) })
 }
 
 // The bounds are those of the installed server, or wider: other versions may have others.
