@@ -4,6 +4,7 @@
 //
 //	Lacks (lacks.go): target, programs and files that a playbook needs ──▶ plan
 //	Run ──▶ logins of the target ──▶ inventory (inventory.go), settings (settings.go) ──▶ ansible-playbook
+//	     ──▶ what it prints, bounded and without secrets (output.go)
 //	     ──▶ callback.py ──▶ tasks (tasks.go) ──▶ events, error of the step
 package playbook
 

@@ -5,6 +5,7 @@
 //	run:    Open ▶ Create (an empty database; a prefill) or Up (start, or reach the endpoint) ▶ Query, Reach, Series ▶ Close
 //
 //	config.go     what a workload asks for: disks, endpoint, settings
+//	parameters.go the values that settings may have
 //	commands.go   the commands of a server and of its clients
 //	server.go     a server on the VM
 //	serve.go      one for clients on other VMs

@@ -6,7 +6,7 @@
 //
 //	options.go, plan.go, commands.go   what a workload asks for, its plan, the commands
 //	run.go, logs.go, log.go            a running load, the log files of pgbench, a line of them
-//	summary.go                         the totals of pgbench
+//	summary.go, backlog.go             the totals of pgbench, and what was due and never begun
 //	simulate.go                        for VMs in memory
 //
 // Every transaction is recorded with the microseconds of pgbench's own log. With a rate, response time counts from the schedule and

@@ -5,7 +5,7 @@
 //	document.go, run.go, read.go, going.go   what is read, and what comes of it
 //	headline.go, lived_on.go, costs.go, measured.go   the first screen: numbers, events, what was really measured
 //	validity.go, shown_finding.go, bounds.go   verdicts, findings, uncertainty
-//	workload.go, durations.go, scaling.go, spread.go, timeline.go   the sections below
+//	workload.go, durations.go, scaling.go, stages.go, spread.go, timeline.go   the sections below
 //	show.go, text.go   tables and texts that every form shares
 //	json.go, csv.go    forms for programs
 package document
