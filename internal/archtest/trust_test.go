@@ -13,8 +13,8 @@ import (
 
 // mayDistrust are the files of the product that may switch off a check of certificates or host keys, and why.
 var mayDistrust = map[string]string{
-	"internal/trust/trust.go":    "agents have no names of hosts: it verifies their certificates by the run's authority and their VM",
-	"internal/target/bmc/pin.go": "BMCs sign their own certificates: it compares fingerprints, and obeys `tls: unverified`, which reports show",
+	"internal/trust/trust.go":   "agents have no names of hosts: it verifies their certificates by the run's authority and their VM",
+	"internal/trust/service.go": "BMCs and other management services sign their own certificates: it compares fingerprints, and obeys `tls: unverified`, which reports show",
 }
 
 // Checks of certificates or host keys are skipped in one place that reviewers know.

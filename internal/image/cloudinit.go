@@ -2,6 +2,7 @@ package image
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -131,6 +132,24 @@ func (g Guest) cloudInit(s guest.Seed, files map[string][]byte) error {
 	}
 	files["user-data"] = append([]byte("#cloud-config\n"), files["user-data"]...)
 	return nil
+}
+
+// CloudInit returns the documents of cloud-init for a VM, as platforms take them that offer no disk for a seed: user data, meta
+// data and the network's configuration (version 2). The user data holds the agent's key and must be kept as secret. The image has
+// the agent at ProgramPath: a Program is refused.
+func CloudInit(g Guest) (user, meta, network []byte, err error) {
+	if g.Program != nil {
+		return nil, nil, nil, errors.New("the documents of cloud-init have no room for a program")
+	}
+	s, err := g.document()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	files := map[string][]byte{}
+	if err := g.cloudInit(s, files); err != nil {
+		return nil, nil, nil, fmt.Errorf("write cloud-init's documents of VM %q: %w", g.VM, err)
+	}
+	return files["user-data"], files["meta-data"], files["network-config"], nil
 }
 
 // commands are the commands that cloud-init runs at the first start of an instance.

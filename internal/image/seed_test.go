@@ -142,6 +142,32 @@ func TestSeed(t *testing.T) {
 	}
 }
 
+// The documents alone are those of the seed, and have no room for a program.
+func TestCloudInit(t *testing.T) {
+	t.Parallel()
+	g := goodGuest(t)
+	if _, _, _, err := CloudInit(g); err == nil {
+		t.Error("a program was taken and not delivered")
+	}
+	g.Program = nil
+	user, meta, network, err := CloudInit(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	disk, err := Seed(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := filesOf(t, disk)
+	if string(user) != files["user-data"] || string(meta) != files["meta-data"] || string(network) != files["network-config"] {
+		t.Errorf("got\n%s\n%s\n%s", user, meta, network)
+	}
+	g.InstanceID = ""
+	if _, _, _, err := CloudInit(g); err == nil {
+		t.Error("a VM without an identity was described")
+	}
+}
+
 // A guest can have an ssh host key that its maker knows, and let root in by keys.
 func TestSeedLogins(t *testing.T) {
 	t.Parallel()

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/trust"
 )
 
 // Config is a target file: the target and the operations allowed on it. docs/formats/target.md describes the format.
@@ -21,9 +22,14 @@ type Config struct {
 	NodeCount int          `json:"node_count,omitempty"`
 	Nodes     []NodeConfig `json:"nodes,omitempty"`
 	// Endpoint is the address or URL of the platform's management.
-	Endpoint  string            `json:"endpoint,omitempty"`
-	Templates map[string]string `json:"templates,omitempty"` // name in scenarios → image of the platform
-	Pool      string            `json:"pool,omitempty"`      // storage for VM disks
+	Endpoint string `json:"endpoint,omitempty"`
+	// TLS of Endpoint: TLSVerified or TLSUnverified; "" is TLSVerified. Fingerprint is the SHA-256 of its only accepted
+	// certificate, in lower-case hex; CAFile is the PEM of the authority that signed it.
+	TLS         string            `json:"tls,omitempty"`
+	Fingerprint string            `json:"fingerprint,omitempty"`
+	CAFile      string            `json:"ca_file,omitempty"`
+	Templates   map[string]string `json:"templates,omitempty"` // name in scenarios → image of the platform
+	Pool        string            `json:"pool,omitempty"`      // storage for VM disks
 	// Replication is the number of copies of each byte in the pool, if its free space is measured before replication; 0
 	// counts as 1.
 	Replication int                   `json:"replication_factor,omitempty"`
@@ -59,6 +65,11 @@ type Addresses struct {
 	Last    string `json:"last,omitempty"`
 	Prefix  int    `json:"prefix,omitempty"`
 	Gateway string `json:"gateway,omitempty"`
+}
+
+// Trust returns how the certificate of the endpoint is checked. service names it in messages: "vCenter".
+func (c *Config) Trust(service string) trust.Service {
+	return trust.Service{Name: service, Fingerprint: c.Fingerprint, CAFile: c.CAFile, Unverified: c.TLS == TLSUnverified}
 }
 
 // Allow defines what the owner allows runs to do beyond their own VMs.

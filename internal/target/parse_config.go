@@ -13,7 +13,7 @@ import (
 )
 
 var configKeys = []string{
-	"provider", "name", "nodes", "endpoint", "templates", "pool", "replication_factor", "network", "addresses", "credentials", "facts", "health", "allow",
+	"provider", "name", "nodes", "endpoint", "tls", "fingerprint", "ca_file", "templates", "pool", "replication_factor", "network", "addresses", "credentials", "facts", "health", "allow",
 	"options",
 }
 
@@ -36,7 +36,8 @@ func (p *configParser) config(root *yaml.Node, c *Config, providers []Provider) 
 			p.field(e, c, provider)
 		}
 	}
-	if _, listed := places["nodes"]; !listed && provider.Name != "" && !provider.MakesNodes {
+	checkEndpointTrust(p, places, c)
+	if _, listed := places["nodes"]; !listed && provider.Name != "" && !provider.MakesNodes && !provider.FindsNodes {
 		p.errorf(root, "target-missing-key", "", `target file: key "nodes" is missing`)
 	}
 	for i, n := range c.Nodes {
@@ -83,6 +84,12 @@ func (p *configParser) field(e entry, c *Config, provider Provider) {
 		p.nodes(e, c, provider)
 	case "endpoint":
 		c.Endpoint = p.text(e)
+	case "tls":
+		c.TLS = p.oneOf(e, "TLS mode", TLSVerified, TLSUnverified)
+	case "fingerprint":
+		c.Fingerprint = p.fingerprint(e)
+	case "ca_file":
+		c.CAFile = p.text(e)
 	case "templates":
 		c.Templates = map[string]string{}
 		for _, f := range p.texts(e) {
@@ -113,6 +120,22 @@ func (p *configParser) field(e entry, c *Config, provider Provider) {
 		c.Options = map[string]string{}
 		for _, f := range p.texts(e) {
 			c.Options[f.Name] = f.Value
+		}
+	}
+}
+
+// checkEndpointTrust refuses contradictions in how the endpoint's certificate is checked.
+func checkEndpointTrust(p *configParser, places map[string]entry, c *Config) {
+	for _, key := range []string{"fingerprint", "ca_file"} {
+		e, ok := places[key]
+		_, other := places["ca_file"]
+		switch {
+		case !ok:
+		case c.TLS == TLSUnverified:
+			p.errorf(e.key, "target-endpoint", "", "%s: has no effect with tls: %s", key, c.TLS)
+		case key == "fingerprint" && other:
+			p.errorf(e.key, "target-endpoint", "a fingerprint names one certificate, a ca_file all that an authority signs",
+				"want either fingerprint or ca_file")
 		}
 	}
 }

@@ -14,6 +14,9 @@ type Provider struct {
 	// MakesNodes: the provider makes its own nodes; the target file sets their number. Switching them affects no other user
 	// and is allowed by default.
 	MakesNodes bool
+	// FindsNodes: the platform lists its nodes. Nodes of the target file, found by id or name, are optional: they add
+	// addresses and BMCs, and come first in the order of node slices.
+	FindsNodes bool
 	Open       func(ctx context.Context, c Config, o OpenOptions) (Target, error)
 }
 

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/trust"
 )
 
 const (
@@ -41,7 +42,7 @@ func newWire(node string, b target.BMC, user string, secret password) (*wire, er
 	const what = "speak Redfish"
 	w := &wire{node: node, user: user, secret: secret, base: url.URL{Scheme: "https"}}
 	port := redfishPortTLS
-	var trust *tls.Config
+	var check *tls.Config
 	if b.TLS == target.TLSNone {
 		w.base.Scheme, port = "http", redfishPortPlain
 	}
@@ -50,7 +51,7 @@ func newWire(node string, b target.BMC, user string, secret password) (*wire, er
 		return nil, fault(CodeUnreachable, node, what, fmt.Errorf("address %q: %w", b.Address, err))
 	}
 	if b.TLS != target.TLSNone {
-		if trust, err = trustOf(b, host); err != nil {
+		if check, err = serviceOf(b).ClientConfig(host); err != nil {
 			return nil, fault(CodeCertificate, node, what, err)
 		}
 	}
@@ -61,11 +62,15 @@ func newWire(node string, b target.BMC, user string, secret password) (*wire, er
 	w.client = &http.Client{
 		CheckRedirect: w.redirect,
 		Transport: &http.Transport{
-			Proxy: nil, TLSClientConfig: trust, DisableCompression: true, MaxResponseHeaderBytes: redfishHeaderMax, DisableKeepAlives: true,
+			Proxy: nil, TLSClientConfig: check, DisableCompression: true, MaxResponseHeaderBytes: redfishHeaderMax, DisableKeepAlives: true,
 			TLSHandshakeTimeout: 30 * time.Second,
 		},
 	}
 	return w, nil
+}
+
+func serviceOf(b target.BMC) trust.Service {
+	return trust.Service{Name: "BMC", Fingerprint: b.Fingerprint, CAFile: b.CAFile, Unverified: b.TLS == target.TLSUnverified}
 }
 
 // errElsewhere is the error for a redirect to another host.
@@ -144,11 +149,11 @@ func (w *wire) do(ctx context.Context, q request, out any) error {
 }
 
 func (w *wire) explain(ctx context.Context, what string, err error) error {
-	var wrong *certificateError
+	var wrong *trust.CertificateError
 	switch {
 	case errors.As(err, &wrong):
 		e := fault(CodeCertificate, w.node, what, wrong)
-		e.Hint = wrong.hint
+		e.Hint = wrong.Hint
 		return e
 	case errors.Is(err, errElsewhere):
 		return fault(CodeGarbage, w.node, what, errElsewhere)

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/braggdev/bragg/internal/target"
-	"github.com/braggdev/bragg/internal/target/libvirt/address"
+	"github.com/braggdev/bragg/internal/target/address"
 	"github.com/braggdev/bragg/internal/target/libvirt/domain"
 	"github.com/braggdev/bragg/internal/target/libvirt/storage"
 	"github.com/braggdev/bragg/internal/target/libvirt/virsh"

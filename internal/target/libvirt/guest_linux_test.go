@@ -9,7 +9,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/agent/client"
 	"github.com/braggdev/bragg/internal/target"
-	"github.com/braggdev/bragg/internal/target/libvirt/address"
+	"github.com/braggdev/bragg/internal/target/address"
 	"github.com/braggdev/bragg/internal/target/targettest"
 	"github.com/braggdev/bragg/internal/trust"
 )

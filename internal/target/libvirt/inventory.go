@@ -11,7 +11,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/target"
-	"github.com/braggdev/bragg/internal/target/libvirt/address"
+	"github.com/braggdev/bragg/internal/target/libvirt/dhcp"
 	"github.com/braggdev/bragg/internal/target/libvirt/domain"
 	"github.com/braggdev/bragg/internal/target/libvirt/storage"
 	"github.com/braggdev/bragg/internal/target/libvirt/virsh"
@@ -103,7 +103,7 @@ func (n *node) probe(ctx context.Context, s settings) (p hostProbe) {
 		p.pool = fresh
 	}
 	if !s.addresses.First.IsValid() {
-		p.addressesMax = address.DHCPMax(ctx, n.Host, s.network)
+		p.addressesMax = dhcp.DHCPMax(ctx, n.Host, s.network)
 	}
 	p.accel, p.err = n.accelerator(ctx, s)
 	return p

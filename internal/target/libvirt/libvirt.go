@@ -19,13 +19,13 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/target/address"
 	"github.com/braggdev/bragg/internal/target/bmc"
-	"github.com/braggdev/bragg/internal/target/libvirt/address"
 	"github.com/braggdev/bragg/internal/target/libvirt/domain"
-	"github.com/braggdev/bragg/internal/target/libvirt/events"
 	"github.com/braggdev/bragg/internal/target/libvirt/meter"
 	"github.com/braggdev/bragg/internal/target/libvirt/storage"
 	"github.com/braggdev/bragg/internal/target/libvirt/virsh"
+	"github.com/braggdev/bragg/internal/target/login"
 )
 
 // Target is a group of libvirt hosts.
@@ -115,8 +115,8 @@ func prepare(c target.Config, o target.OpenOptions, run virsh.Runner) (*Target, 
 	vms, kept := &keyLocks{}, &memory{dir: o.Dir}
 	power := &nodePower{cluster: hosts}
 	images := &templates{config: c, read: map[string]*template{}, brought: map[string]bool{}}
-	guests := &seeds{authority: o.Authority, program: o.AgentProgram, settings: s, keys: newKeyring(), templates: images, planted: map[string]bool{}}
-	calls := &agents{cluster: hosts, authority: o.Authority, listener: events.New(), conns: map[string][]*conn{}}
+	guests := &seeds{authority: o.Authority, program: o.AgentProgram, settings: s, keys: login.NewKeyring(), templates: images, planted: map[string]bool{}}
+	calls := newAgents(hosts, o.Authority)
 	removing := &remover{cluster: hosts, memory: kept, locks: vms, agents: calls, templates: images, power: power}
 	return &Target{
 		config: c, cluster: hosts, power: power, agents: calls, remover: removing, Meter: meter.New(clients),

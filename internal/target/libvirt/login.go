@@ -2,50 +2,14 @@ package libvirt
 
 import (
 	"context"
-	"crypto/ed25519"
-	"crypto/hmac"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/pem"
 	"fmt"
 	"strings"
-
-	"golang.org/x/crypto/ssh"
 
 	"github.com/braggdev/bragg/internal/target"
 )
 
 // rootUser can log in to every guest of a cloud image with the key of this program.
 const rootUser = "root"
-
-// keyring derives the keys of ssh that this program gives to guests: one by which it logs in, and one of the sshd of each guest. They
-// are in the memory of this program and in the seeds alone. The zero value is ready for use.
-type keyring struct{ secret [sha256.Size]byte }
-
-func newKeyring() (k keyring) {
-	_, _ = rand.Read(k.secret[:]) // never fails
-	return k
-}
-
-// key returns the private key of a purpose in OpenSSH's format, and its public key as one line.
-func (k keyring) key(purpose string) (private, public string, err error) {
-	mac := hmac.New(sha256.New, k.secret[:])
-	mac.Write([]byte(purpose))
-	key := ed25519.NewKeyFromSeed(mac.Sum(nil))
-	block, err := ssh.MarshalPrivateKey(key, "bragg")
-	if err != nil {
-		return "", "", err
-	}
-	signer, err := ssh.NewSignerFromKey(key)
-	if err != nil {
-		return "", "", err
-	}
-	return string(pem.EncodeToMemory(block)), strings.TrimSpace(string(ssh.MarshalAuthorizedKey(signer.PublicKey()))), nil
-}
-
-func (k keyring) login() (private, public string, err error) { return k.key("login") }
-
-func (k keyring) host(vm string) (private, public string, err error) { return k.key("host " + vm) }
 
 // logins describes the logins to guests. The small system has no sshd.
 func (t *Target) logins() *target.Logins {
@@ -75,10 +39,10 @@ func (t *Target) LoginVM(ctx context.Context, vm target.VM, user string) (target
 		}
 		l.Options = n.Through()
 	}
-	if l.Key, _, err = t.operations.seeds.keys.login(); err != nil {
+	if l.Key, _, err = t.operations.seeds.keys.Login(); err != nil {
 		return target.Login{}, err
 	}
-	if _, l.HostKey, err = t.operations.seeds.keys.host(vm.ID); err != nil {
+	if _, l.HostKey, err = t.operations.seeds.keys.Host(vm.ID); err != nil {
 		return target.Login{}, err
 	}
 	return l, t.config.LogIn(ctx, &l)

@@ -9,17 +9,15 @@ import (
 	"sync"
 
 	"github.com/braggdev/bragg/internal/image"
-	"github.com/braggdev/bragg/internal/target/libvirt/address"
+	"github.com/braggdev/bragg/internal/target/address"
 	"github.com/braggdev/bragg/internal/target/libvirt/domain"
 	"github.com/braggdev/bragg/internal/target/libvirt/storage"
+	"github.com/braggdev/bragg/internal/target/login"
 	"github.com/braggdev/bragg/internal/trust"
 )
 
 // guestPlatform is that of the agent in guests.
 const guestPlatform = "linux/amd64"
-
-// metricsPort is where agents of VMs serve their metrics.
-const metricsPort = 7402
 
 // seedBytesUnit is what volumes of seeds are rounded up to, so that a renewed seed fits into the same volume.
 const seedBytesUnit = 1 << 20
@@ -29,7 +27,7 @@ type seeds struct {
 	authority *trust.Authority // nil: the target was opened for reading or cleaning up alone, and guests get no seed
 	program   func(platform string) (path string, err error)
 	settings  settings
-	keys      keyring
+	keys      login.Keyring
 	templates *templates
 
 	mu      sync.Mutex
@@ -103,7 +101,7 @@ func (s *seeds) content(r domain.Record) ([]byte, error) {
 	if len(r.VM.Addresses) > 0 {
 		ip, network := r.VM.Addresses[0], s.settings.addresses
 		g.Network[0].Address, g.Network[0].Gateway = ip+"/"+strconv.Itoa(network.Prefix), network.Gateway
-		g.MetricsListen = net.JoinHostPort(ip, strconv.Itoa(metricsPort))
+		g.MetricsListen = net.JoinHostPort(ip, strconv.Itoa(address.MetricsPort))
 	}
 	from, err := s.templates.get(r.Template)
 	if err != nil {
@@ -122,14 +120,14 @@ func (s *seeds) content(r domain.Record) ([]byte, error) {
 
 // admit lets programs of the scenario log in to a guest with the keys of this program.
 func (s *seeds) admit(g *image.Guest) error {
-	_, key, err := s.keys.login()
+	_, key, err := s.keys.Login()
 	if err != nil {
 		return err
 	}
 	if g.RootKeys = []string{key}; g.User != "" {
 		g.Keys = append(g.Keys, key)
 	}
-	g.HostKey, _, err = s.keys.host(g.InstanceID)
+	g.HostKey, _, err = s.keys.Host(g.InstanceID)
 	return err
 }
 

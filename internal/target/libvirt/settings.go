@@ -3,13 +3,12 @@ package libvirt
 import (
 	"fmt"
 	"maps"
-	"net/netip"
 	"slices"
 	"strings"
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/target"
-	"github.com/braggdev/bragg/internal/target/libvirt/address"
+	"github.com/braggdev/bragg/internal/target/address"
 	"github.com/braggdev/bragg/internal/target/libvirt/domain"
 	"github.com/braggdev/bragg/internal/target/libvirt/storage"
 )
@@ -82,7 +81,6 @@ func readSettings(c target.Config) (settings, error) {
 	s := settings{
 		pool: c.Pool, network: c.Network, accelerator: value["accelerator"], cpu: value["cpu"], cache: value["cache"],
 		diskFormat: value["disk_format"], storage: value["storage"], clones: value["template_clones"],
-		addresses: address.Range{Prefix: c.Addresses.Prefix, Gateway: c.Addresses.Gateway},
 		guestUser: value["guest_user"], guestKey: value["guest_key"], through: value["guest_ssh"] == guestsThrough,
 	}
 	if s.accelerator == "tcg" {
@@ -94,13 +92,9 @@ func readSettings(c target.Config) (settings, error) {
 	if s.network == "" {
 		s.network = "default"
 	}
-	if c.Addresses.First != "" {
-		var errs [2]error
-		s.addresses.First, errs[0] = netip.ParseAddr(c.Addresses.First)
-		s.addresses.Last, errs[1] = netip.ParseAddr(c.Addresses.Last)
-		if errs[0] != nil || errs[1] != nil {
-			list.Errorf(place, "target-address", "addresses: invalid range %q to %q", c.Addresses.First, c.Addresses.Last)
-		}
+	var err error
+	if s.addresses, err = address.ReadRange(c.Addresses); err != nil {
+		list.Errorf(place, "target-address", "%v", err)
 	}
 	return s, list.Err()
 }

@@ -1,4 +1,4 @@
-package libvirt
+package login
 
 import (
 	"testing"
@@ -8,10 +8,10 @@ import (
 
 // Keys of one run differ by purpose and stay the same, and no two runs share one.
 func TestKeyring(t *testing.T) {
-	k := newKeyring()
+	k := NewKeyring()
 	seen := map[string]bool{}
 	for _, derive := range []func() (string, string, error){
-		k.login, func() (string, string, error) { return k.host("a") }, func() (string, string, error) { return k.host("b") }, newKeyring().login,
+		k.Login, func() (string, string, error) { return k.Host("a") }, func() (string, string, error) { return k.Host("b") }, NewKeyring().Login,
 	} {
 		private, public, err := derive()
 		if err != nil {
@@ -25,7 +25,7 @@ func TestKeyring(t *testing.T) {
 			t.Errorf("public key %q of %q, seen before: %v", public, line, seen[public])
 		}
 		if seen[public] = true; len(seen) == 1 {
-			if _, again, _ := k.login(); again != public {
+			if _, again, _ := k.Login(); again != public {
 				t.Error("the key changes")
 			}
 		}

@@ -1,7 +1,6 @@
-// Package address assigns addresses to VMs and finds addresses assigned by DHCP. It does not connect to agents.
+// Package address assigns the addresses of a target file's range to VMs. It does not connect to agents.
 //
-//	range of the target file ──▶ Allocator.Reserve ──▶ addresses that are free and do not answer (address.go)
-//	networks of libvirt ──▶ DHCPMax, Of (dhcp.go)
+//	Config.Addresses ──▶ ReadRange ──▶ Allocator.Reserve ──▶ addresses that are free and do not answer
 package address
 
 import (
@@ -20,8 +19,11 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
-// AgentPort is the port of agents in VMs.
-const AgentPort = 7401
+// Ports of agents in VMs: for the controller, and for their metrics.
+const (
+	AgentPort   = 7401
+	MetricsPort = 7402
+)
 
 // answerMax is how long a host on the network of the VMs may take to accept or refuse a connection.
 const answerMax = 500 * time.Millisecond
@@ -33,28 +35,43 @@ type Range struct {
 	Gateway     string
 }
 
-// countMax bounds what counts as a number of addresses: a network may span more than any run has VMs.
-const countMax = 1 << 20
+// ReadRange reads the range of a target file.
+func ReadRange(a target.Addresses) (Range, error) {
+	r := Range{Prefix: a.Prefix, Gateway: a.Gateway}
+	if a.First == "" {
+		return r, nil
+	}
+	var errs [2]error
+	r.First, errs[0] = netip.ParseAddr(a.First)
+	r.Last, errs[1] = netip.ParseAddr(a.Last)
+	if errs[0] != nil || errs[1] != nil {
+		return Range{}, fmt.Errorf("addresses: invalid range %q to %q", a.First, a.Last)
+	}
+	return r, nil
+}
 
-// between returns how many addresses lie from first to last, both included, at most countMax; 0 where that is not a range.
-func between(first, last netip.Addr) int {
+// CountMax bounds what counts as a number of addresses: a network may span more than any run has VMs.
+const CountMax = 1 << 20
+
+// Between returns how many addresses lie from first to last, both included, at most CountMax; 0 where that is not a range.
+func Between(first, last netip.Addr) int {
 	if !first.IsValid() || !last.IsValid() || first.Is4() != last.Is4() || last.Less(first) {
 		return 0
 	}
 	a, b := first.As16(), last.As16()
 	var gap uint64
 	for i := range a {
-		if gap > countMax {
-			return countMax
+		if gap > CountMax {
+			return CountMax
 		}
 		gap = gap<<8 + uint64(b[i]) - uint64(a[i]) // borrows even out in the next byte
 	}
-	return int(min(gap+1, countMax))
+	return int(min(gap+1, CountMax))
 }
 
 // Count returns the number of addresses for VMs in the range.
 func (r Range) Count() int {
-	count := between(r.First, r.Last)
+	count := Between(r.First, r.Last)
 	if gateway, err := netip.ParseAddr(r.Gateway); err == nil && count > 0 && !gateway.Less(r.First) && !r.Last.Less(gateway) {
 		count--
 	}
@@ -146,7 +163,7 @@ func (a *Allocator) next(ctx context.Context, next *netip.Addr, id string, taken
 		return netip.Addr{}, context.Cause(ctx)
 	}
 	return netip.Addr{}, &diag.Error{
-		Code: "libvirt-no-address", Exit: diag.ExitUnavailable,
+		Code: "target-no-address", Exit: diag.ExitUnavailable,
 		Message: fmt.Sprintf("give a VM an address: all from %s to %s are in use", a.Range.First, a.Range.Last),
 		Hint:    "reserve a larger range in \"addresses\" of the target file",
 	}

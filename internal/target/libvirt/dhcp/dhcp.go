@@ -1,4 +1,7 @@
-package address
+// Package dhcp finds the addresses that the networks of a libvirt host assign to its VMs.
+//
+//	networks of libvirt ──▶ DHCPMax: how many there can be; Of: the address of a running domain
+package dhcp
 
 import (
 	"context"
@@ -8,6 +11,7 @@ import (
 	"net/netip"
 	"strings"
 
+	"github.com/braggdev/bragg/internal/target/address"
 	"github.com/braggdev/bragg/internal/target/libvirt/virsh"
 )
 
@@ -53,7 +57,7 @@ func parseNetwork(text []byte) (int, error) {
 		if err != nil {
 			continue
 		}
-		count += between(first, last)
+		count += address.Between(first, last)
 		taken := map[netip.Addr]bool{}
 		for _, h := range network.Hosts {
 			if a, err := netip.ParseAddr(h.IP); err == nil && a.Is4() && last.Is4() && !a.Less(first) && !last.Less(a) && !taken[a] {
@@ -62,7 +66,7 @@ func parseNetwork(text []byte) (int, error) {
 			}
 		}
 	}
-	return min(max(count, 0), countMax), nil
+	return min(max(count, 0), address.CountMax), nil
 }
 
 // Of returns the address of a running domain: from the leases of its host's own networks, or else from the host's

@@ -1,40 +1,10 @@
-package address
+package dhcp
 
 import (
-	"net/netip"
 	"testing"
+
+	"github.com/braggdev/bragg/internal/target/address"
 )
-
-func TestAddressesBetween(t *testing.T) {
-	for _, c := range []struct {
-		first, last string
-		want        int
-	}{
-		{"10.0.0.1", "10.0.0.1", 1}, {"10.0.0.250", "10.0.1.9", 16}, {"10.0.0.2", "10.0.0.1", 0}, {"10.0.0.1", "fd00::1", 0},
-		{"fd00::ff", "fd00::1:1", 0xff03}, {"::", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", countMax}, {"0.0.0.0", "255.255.255.255", countMax},
-	} {
-		if got := between(netip.MustParseAddr(c.first), netip.MustParseAddr(c.last)); got != c.want {
-			t.Errorf("from %s to %s there are %d addresses, want %d", c.first, c.last, got, c.want)
-		}
-	}
-	if got := between(netip.Addr{}, netip.MustParseAddr("10.0.0.1")); got != 0 {
-		t.Errorf("a range without a beginning has %d", got)
-	}
-}
-
-func TestReservedAddresses(t *testing.T) {
-	s := Range{First: netip.MustParseAddr("10.0.0.1"), Last: netip.MustParseAddr("10.0.0.10"), Gateway: "10.0.0.1"}
-	if got := s.Count(); got != 9 {
-		t.Errorf("ten addresses with the gateway leave %d", got)
-	}
-	s.Gateway = "10.0.0.254"
-	if got := s.Count(); got != 10 {
-		t.Errorf("ten addresses are %d", got)
-	}
-	if got := (Range{}).Count(); got != 0 {
-		t.Errorf("without a range there are %d", got)
-	}
-}
 
 // networks are as virsh net-dumpxml prints them, with how many addresses their DHCP has.
 var networks = map[string]int{
@@ -45,7 +15,7 @@ var networks = map[string]int{
 	<ip family='ipv6' address='fd00::1' prefix='64'><dhcp><range start='fd00::10' end='fd00::ff'/></dhcp></ip></network>`: 10,
 	`<network><name>bridged</name><forward mode='bridge'/><bridge name='br0'/></network>`:                                      0,
 	`<network><ip address='10.0.0.1' prefix='24'><dhcp><range start='10.0.0.19' end='10.0.0.10'/></dhcp></ip></network>`:       0,
-	`<network><ip><dhcp><range start='0.0.0.0' end='255.255.255.255'/><range start='x' end='10.0.0.1'/></dhcp></ip></network>`: countMax,
+	`<network><ip><dhcp><range start='0.0.0.0' end='255.255.255.255'/><range start='x' end='10.0.0.1'/></dhcp></ip></network>`: address.CountMax,
 }
 
 func TestNetworks(t *testing.T) {
@@ -64,7 +34,7 @@ func FuzzNetwork(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		if count, err := parseNetwork(text); count < 0 || count > countMax || err != nil && count != 0 {
+		if count, err := parseNetwork(text); count < 0 || count > address.CountMax || err != nil && count != 0 {
 			t.Errorf("%d addresses, %v", count, err)
 		}
 	})
