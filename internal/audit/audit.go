@@ -35,6 +35,7 @@ func Rules() []rule.Rule {
 		vmStopped,
 		powerCut,
 		vmMoved,
+		platformEvent,
 		identicalSamples,
 		fewSamples,
 		shortWorkload,

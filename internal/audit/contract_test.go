@@ -331,6 +331,12 @@ var contracts = map[string]contract{
 		claim:  "vm-1 moved from a to b",
 		silent: event(interval.Event{AtNanos: 50 * second, Kind: interval.EventPlaced, Subject: "vm-1", Node: "b", From: "a"}),
 	},
+	"platform-event": {
+		fires: event(interval.Event{AtNanos: 50 * second, Kind: interval.EventPlatform, Platform: interval.PlatformNodeDown, Subject: "host-2",
+			Node: "b", Message: "Host host-2 is not responding"}), severity: finding.Warning,
+		claim:  "The platform reported at 0:50 about host-2, while w ran: Host host-2 is not responding.",
+		silent: event(interval.Event{AtNanos: 5 * second, Kind: interval.EventPlatform, Platform: interval.PlatformNodeDown, Subject: "host-2", Message: "x"}),
+	},
 	"identical-samples": {
 		fires: copied(5), severity: finding.Undecided, claim: "identical in all 5 busy intervals",
 		silent: copied(4),

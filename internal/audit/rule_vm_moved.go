@@ -17,7 +17,7 @@ var vmMoved = rule.Rule{
 	Doc: "A VM stays on the node where the scenario places it until a step moves it. This one was restarted on another " +
 		"node after a failure (HA), moved by load balancing (DRS), or moved by an administrator. From then on its load " +
 		"uses the CPUs, network and local storage of another node, and per-node results count it there. Bragg polls the " +
-		"placement every 30 seconds, so the moment is known to within that time. A move after the run powered off the " +
+		"placement every 30 seconds, and at once where the platform reports the move: the claim then quotes it. A move after the run powered off the " +
 		"VM's node is expected, and so is the move back: its severity is info.",
 	Example: `OLTP-0001 moved from host-1 to host-2 between 3:10 and 3:40 without a step of the run. The placement of OLTP differs from the scenario from then on.`,
 	Check:   checkVMMoved,
@@ -51,9 +51,31 @@ func checkVMMoved(in *rule.Input) []finding.Finding {
 		if len(loads) == 0 {
 			f.Claim += ". Its group had no load at that time."
 		}
+		if said := reportOf(in, e.Subject, earliest, e.AtNanos); said != "" {
+			f.Claim += " The platform reports: " + said
+		}
 		list = append(list, f)
 	}
 	return list
+}
+
+// reportOf returns what the platform reported about a VM's move in a time, as a sentence.
+func reportOf(in *rule.Input, vm string, fromNanos, toNanos int64) string {
+	for _, e := range in.Events {
+		moved := e.Platform == interval.PlatformMoved || e.Platform == interval.PlatformRestarted
+		if e.Kind == interval.EventPlatform && e.Subject == vm && moved && e.AtNanos >= fromNanos && e.AtNanos <= toNanos && e.Message != "" {
+			return sentence(e.Message)
+		}
+	}
+	return ""
+}
+
+// sentence ends a text with a full stop.
+func sentence(text string) string {
+	if strings.HasSuffix(text, ".") {
+		return text
+	}
+	return text + "."
 }
 
 // loadsAfter names the workloads of a group that still ran after a given time.

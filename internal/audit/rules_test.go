@@ -215,6 +215,18 @@ func TestRules(t *testing.T) {
 		{"a VM that moved when all was over", func(m *made) {
 			m.in.Events = []interval.Event{{AtNanos: 80 * second, Kind: interval.EventPlaced, Group: "g", Subject: "vm-1", Node: "b", From: "a", SpanNanos: second, Unasked: true}}
 		}, "vm-moved", finding.Warning, "vm-1 moved from a to b between 1:19 and 1:20 without a step of the run. Its group had no load at that time."},
+		{"a VM whose move the platform reports", func(m *made) {
+			m.in.Events = []interval.Event{
+				{AtNanos: 49 * second, Kind: interval.EventPlatform, Platform: interval.PlatformMoved, Subject: "vm-1", Node: "b", Message: "DRS migrated vm-1 from a to b"},
+				{AtNanos: 50 * second, Kind: interval.EventPlaced, Group: "g", Subject: "vm-1", Node: "b", From: "a", SpanNanos: 30 * second, Unasked: true},
+			}
+		}, "vm-moved", finding.Warning, "differs from the scenario from then on. The platform reports: DRS migrated vm-1 from a to b."},
+		{"a node that the run itself powered off", func(m *made) {
+			m.in.Events = []interval.Event{
+				{AtNanos: 40 * second, Kind: interval.EventOperationStarted, Operation: interval.OperationNodeOff, Subject: "host-2"},
+				{AtNanos: 50 * second, Kind: interval.EventPlatform, Platform: interval.PlatformNodeDown, Subject: "host-2", Message: "Host host-2 is not responding."},
+			}
+		}, "platform-event", finding.Info, "while w ran: Host host-2 is not responding."},
 		{"a ramp of the job file", func(m *made) {
 			leavesOut(result.WarmUp{FromNanos: 10 * second, ToNanos: 18 * second, Steady: true, Ramp: true})(m)
 		}, "warm-up-left-out", finding.Info, "w: its first 8 s are left out of Rate: its job file counts no operations in that time (ramp_time)."},

@@ -8,12 +8,14 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/control"
+	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/fleet"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/textio"
 )
 
 // Config is what an Engine needs in addition to the plan.
@@ -118,7 +120,7 @@ func New(plan *planner.Plan, cfg Config) (*Engine, error) {
 	}
 	e := &Engine{plan: plan, cfg: cfg, outcomes: make(chan outcome), finished: make(chan struct{})}
 	e.fleet = fleet.New(fleet.Config{Plan: &plan.Plan, Target: cfg.Target, Journal: cfg.Journal, Runner: cfg.Runner, Gone: cfg.Gone,
-		Placed: e.placed, Strayed: e.strayed, Failpoint: cfg.fail(), Emit: func(ev interval.Event, at time.Time) {
+		Placed: e.placed, Strayed: e.strayed, Reported: e.reported, Deaf: e.deaf, Failpoint: cfg.fail(), Emit: func(ev interval.Event, at time.Time) {
 			ev.Phase = e.phaseName()
 			e.emitAt(ev, at)
 		}})
@@ -213,6 +215,26 @@ func (e *Engine) strayed(s fleet.Stray) {
 	e.emit(interval.Event{Kind: interval.EventPlaced, Phase: e.phaseName(), Group: s.VM.Group, Subject: s.VM.Name, Node: s.VM.NodeID,
 		From: s.From, SpanNanos: s.Ago.Nanoseconds(), Unasked: true, AfterCut: s.AfterCut()})
 	e.emit(moved)
+}
+
+// reported puts an event of the platform on the run's time axis.
+func (e *Engine) reported(p target.PlatformEvent) {
+	ev := interval.Event{Kind: interval.EventPlatform, Platform: string(p.Kind), Phase: e.phaseName(), Subject: p.VM, Node: p.NodeID, From: p.From,
+		Message: textio.Line(p.Text)}
+	for _, vm := range e.fleet.Of("") {
+		if vm.Name == p.VM {
+			ev.Group = vm.Group
+		}
+	}
+	if ev.Subject == "" && p.NodeID != "" {
+		ev.Subject = e.nodeName(p.NodeID)
+	}
+	e.emitAt(ev, p.At)
+}
+
+// deaf notes that the platform's own events are missing from the record.
+func (e *Engine) deaf(err error) {
+	e.emit(interval.Event{Kind: interval.EventLog, Phase: e.phaseName(), Message: "the platform's own events are not recorded: " + diag.Sentence(err)})
 }
 
 func (e *Engine) nodeName(id string) string {

@@ -223,3 +223,15 @@ type lyingMover struct{ *fake.Target }
 func (m lyingMover) MigrateVMs(ctx context.Context, tag target.Tag, vms []target.VM, nodeID string) error {
 	return errors.Join(m.Target.MigrateVMs(ctx, tag, vms, nodeID), errors.New("timed out"))
 }
+
+// Events name what platforms report as targets do.
+func TestPlatformEventKinds(t *testing.T) {
+	for of, want := range map[target.PlatformEventKind]string{
+		target.PlatformRestarted: interval.PlatformRestarted, target.PlatformMoved: interval.PlatformMoved, target.PlatformStopped: interval.PlatformStopped,
+		target.PlatformNodeDown: interval.PlatformNodeDown, target.PlatformNodeUp: interval.PlatformNodeUp, target.PlatformAlarm: interval.PlatformAlarm,
+	} {
+		if string(of) != want {
+			t.Errorf("%q is recorded as %q", of, want)
+		}
+	}
+}

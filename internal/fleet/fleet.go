@@ -3,10 +3,11 @@
 //
 //	Config ──New──▶ Fleet: Deploy, Grow, On, Off, Move, Delete ──▶ journal ──▶ target ──▶ table
 //	                Nodes: Off, Shutdown, On
-//	                Watch: polls where the VMs are ──▶ Strayed
+//	                Watch: polls where the VMs are ──▶ Strayed; passes on the platform's events ──▶ Reported
 //
 //	fleet.go, nodes.go     operations on VMs and nodes
 //	history.go, moves.go   the table of VMs, reconciled with older lists and with moves from outside
+//	reports.go             events of the platform
 //	operations.go          durations of these operations
 package fleet
 
@@ -39,6 +40,9 @@ type Config struct {
 	Placed  func(vm target.VM)
 	Strayed func(s Stray)
 	Emit    func(e interval.Event, at time.Time)
+	// Reported is called for the platform's own events, Deaf when the platform gives none although it could. Both may be nil.
+	Reported func(e target.PlatformEvent)
+	Deaf     func(err error)
 	// Failpoint makes named places fail in tests; nil otherwise.
 	Failpoint control.Failpoint
 }
@@ -54,6 +58,9 @@ type Fleet struct {
 	runner  reacher
 	gone    func(vm target.VM)
 	ops     *operations
+
+	reported func(e target.PlatformEvent)
+	deaf     func(err error)
 }
 
 // New returns a fleet without VMs.
@@ -65,6 +72,13 @@ func New(c Config) *Fleet {
 	}
 	if c.Strayed != nil {
 		f.moves.tell = c.Strayed
+	}
+	f.reported, f.deaf = func(target.PlatformEvent) {}, func(error) {}
+	if c.Reported != nil {
+		f.reported = c.Reported
+	}
+	if c.Deaf != nil {
+		f.deaf = c.Deaf
 	}
 	if c.Emit != nil {
 		f.ops = newOperations(c.Plan.Target, c.Emit)

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/target"
-	"github.com/braggdev/bragg/internal/wait"
 )
 
 // VMs may be moved from outside: by a cluster that restarts them elsewhere or balances load, or by an administrator. The
@@ -218,12 +217,4 @@ func (t *table) compare(asked listing, list []target.VM) {
 	}
 	t.mu.Unlock()
 	t.tellStrays(strays)
-}
-
-// Watch polls periodically until ctx ends, if the target can move VMs at all.
-func (f *Fleet) Watch(ctx context.Context) {
-	if _, ok := f.target.(target.Migrator); !ok {
-		return
-	}
-	wait.Every(ctx, placementPeriod, func() { f.look(ctx) })
 }

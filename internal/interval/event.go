@@ -35,6 +35,10 @@ const (
 	// EventRemoved: VM Subject removed what the prefill of Workload had made outside of the VM.
 	EventRemoved EventKind = "data-removed"
 
+	// EventPlatform: the platform reported Platform about VM or node Subject, with Message in its own words. A VM is on Node from
+	// then on, and was on From before, where the platform says so.
+	EventPlatform EventKind = "platform-event"
+
 	EventPaused EventKind = "controller-paused" // the controller was paused for the SpanNanos before
 	EventShared EventKind = "machine-shared"    // run Subject uses the same machine from now on
 	EventAlone  EventKind = "machine-left"      // it no longer does
@@ -44,6 +48,16 @@ const (
 	// difference of the two times. For an end that is detected by polling, SpanNanos is the time since the previous poll.
 	EventOperationStarted EventKind = "operation-started"
 	EventOperationEnded   EventKind = "operation-ended"
+)
+
+// Kinds of platform events, see Event.Platform.
+const (
+	PlatformRestarted = "vm-restarted"
+	PlatformMoved     = "vm-moved"
+	PlatformStopped   = "vm-stopped"
+	PlatformNodeDown  = "node-down"
+	PlatformNodeUp    = "node-up"
+	PlatformAlarm     = "alarm"
 )
 
 // Usage is the usage of a machine by everything on it, as shares from 0 to 1.
@@ -82,6 +96,8 @@ type Event struct {
 	Message  string  `json:"message,omitempty"`   // a sentence for a reader
 	Error    string  `json:"error,omitempty"`     // set on *-ended events when it failed
 	Simulate bool    `json:"simulated,omitempty"` // only simulated on this target
+	// Platform is the kind of a platform event: PlatformRestarted, …
+	Platform string `json:"platform,omitempty"`
 	// Operation, of an operation event; OperationID counts them from 1, and Part is the id of the call that it is part of.
 	Operation   Operation `json:"operation,omitempty"`
 	OperationID int       `json:"operation_id,omitempty"`

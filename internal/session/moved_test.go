@@ -8,6 +8,7 @@ import (
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/fake"
 )
 
@@ -20,6 +21,9 @@ type mover struct {
 func (m *mover) Event(e interval.Event) {
 	if e.Kind == interval.EventStepEnded && e.Step == "nodes.PowerOff" {
 		m.fake.Stray("db-0001", "node-2") // its node is off
+		m.fake.Report(target.PlatformEvent{Kind: target.PlatformRestarted, VM: "db-0001", NodeID: "node-2", Text: "HA restarted db-0001"})
+		m.fake.Report(target.PlatformEvent{Kind: target.PlatformNodeDown, NodeID: "node-1", Text: "node-1 left the cluster"})
+		m.fake.Report(target.PlatformEvent{Kind: target.PlatformNodeDown, NodeID: "node-3", Text: "node-3 left the cluster"})
 		m.fake.Stray("db-0002", "node-3") // its node is not
 	}
 }
@@ -46,14 +50,24 @@ func TestFindingsOfMoves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var moves []string
+	var moves, reports []string
 	for _, f := range summary.Findings {
 		if f.Code == "vm-moved" {
 			moves = append(moves, f.Subject+" "+string(f.Severity))
+		}
+		if f.Code == "platform-event" {
+			reports = append(reports, f.Subject+" "+string(f.Severity))
+		}
+		if f.Code == "vm-moved" && f.Subject == "db-0001" && !strings.HasSuffix(f.Claim, "The platform reports: HA restarted db-0001.") {
+			t.Errorf("the platform is not quoted: %s", f.Claim)
 		}
 	}
 	slices.Sort(moves)
 	if want := []string{"db-0001 " + string(finding.Info), "db-0002 " + string(finding.Warning)}; !slices.Equal(moves, want) {
 		t.Errorf("findings of moves are %q, want %q: %+v", moves, want, summary.Findings)
+	}
+	slices.Sort(reports)
+	if want := []string{"node-1 " + string(finding.Info), "node-3 " + string(finding.Warning)}; !slices.Equal(reports, want) {
+		t.Errorf("findings of what the platform reported are %q, want %q: %+v", reports, want, summary.Findings)
 	}
 }

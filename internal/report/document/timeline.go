@@ -98,7 +98,8 @@ func marks(events []interval.Event, steps []Step) []Mark {
 		case interval.EventAnnotation:
 			annotated[e.StepID] = true
 			list = append(list, Mark{AtNanos: e.AtNanos, Label: cmp.Or(e.Message, e.Step), Kind: "annotation", StepID: e.StepID})
-		case interval.EventDisturbance, interval.EventVMStopped, interval.EventPaused, interval.EventShared:
+		case interval.EventDisturbance, interval.EventVMStopped, interval.EventPaused, interval.EventShared,
+			interval.EventPlatform:
 			list = append(list, Mark{AtNanos: e.AtNanos, Label: cmp.Or(e.Message, "disturbance"), Kind: "disturbance"})
 		}
 	}

@@ -120,7 +120,8 @@ func (s *state) event(e interval.Event, plain bool) []string {
 			return []string{at + oneLine(e.Message)}
 		}
 	case interval.EventAnnotation, interval.EventDisturbance, interval.EventLog, interval.EventRemoved, interval.EventStarts, interval.EventSteady, interval.EventClockJump,
-		interval.EventAgentSilent, interval.EventAgentBack, interval.EventVMStopped, interval.EventTaskStarted, interval.EventTaskEnded:
+		interval.EventAgentSilent, interval.EventAgentBack, interval.EventVMStopped, interval.EventTaskStarted, interval.EventTaskEnded,
+		interval.EventPlatform:
 		s.noteSilence(e)
 		text := oneLine(cmp.Or(e.Message, string(e.Kind)))
 		switch e.Kind {

@@ -54,6 +54,7 @@ type cluster struct {
 	operations []Operation
 	fault      Fault
 	samples    int
+	reports    chan target.PlatformEvent
 	foreign    int64 // bytes written by others
 	closed     bool
 }
@@ -96,6 +97,7 @@ var (
 	_ target.Simulator          = (*Target)(nil)
 	_ target.OtherLister        = (*Target)(nil)
 	_ target.SpaceMeter         = (*Target)(nil)
+	_ target.EventWatcher       = (*Target)(nil)
 )
 
 // Provider is the entry of the list of providers.
@@ -116,6 +118,7 @@ func Open(_ context.Context, c target.Config, o target.OpenOptions) (*Target, er
 	}
 	t := &Target{serve: o.ServeAgent, cluster: &cluster{
 		config: c, nodes: nodes, machines: map[string]*machine{}, nodesOff: map[string]bool{},
+		reports: make(chan target.PlatformEvent, reportsMax),
 	}}
 	for i := range t.nodes {
 		t.nodes[i].CPUs, t.nodes[i].RAMBytes = nodeCPUs, nodeRAMBytes

@@ -218,6 +218,30 @@ func (t *Target) Stray(name, nodeID string) {
 	}
 }
 
+// reportsMax bounds the events of the platform that no watcher has read yet.
+const reportsMax = 64
+
+// Report makes the platform report an event now. It is dropped if too many were not read.
+func (t *Target) Report(e target.PlatformEvent) {
+	e.At = time.Now()
+	select {
+	case t.reports <- e:
+	default:
+	}
+}
+
+// WatchEvents passes on what Report reports.
+func (t *Target) WatchEvents(ctx context.Context, _ target.Tag, see func(target.PlatformEvent)) error {
+	for {
+		select {
+		case e := <-t.reports:
+			see(e)
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
 // RelocateVMs records another datastore.
 func (t *Target) RelocateVMs(ctx context.Context, tag target.Tag, vms []target.VM, datastore string) error {
 	return t.each(ctx, tag, vms, Operation{Name: "RelocateVMs", Detail: datastore}, func(m *machine) error {
