@@ -11,7 +11,7 @@
 //	machine.go                   the pure state machine
 //	engine.go, loop.go           the thin loop around it
 //	blockloop.go, progress.go    branches that run at once; loads of a rehearsal that are extended over slow steps
-//	loads.go, starts.go, settle.go, notes.go  interfaces of a running step, in addition to the fleet
+//	loads.go, starts.go, restart.go, settle.go, notes.go  interfaces of a running step, in addition to the fleet
 //	undo.go, cleaner.go, teardown.go  undo of the changes in a journal, also after a kill
 //	failpoint.go                 named places where tests inject failures
 package executor

@@ -167,6 +167,72 @@ func TestForeignLossFailsTheStep(t *testing.T) {
 	})
 }
 
+// With restart, a load goes on for the rest of its runtime on a VM that comes back, whether the run had cut its power or not.
+func TestLoadStartsAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		cut, restart string
+		foreign      bool // the VM is cut from outside
+		back         time.Duration
+		want         []time.Duration // runtimes of the load on the second VM
+		failed       bool
+	}{
+		"after a cut by the run": {cut: "nodes.PowerOff: {nodes: 1}", restart: "True", back: 30 * time.Second, want: []time.Duration{60, 28}},
+		"after another cut":      {cut: "test.Wait: {duration_secs: 1}", restart: "True", foreign: true, back: 30 * time.Second, want: []time.Duration{60, 28}},
+		"not unless it says so":  {cut: "nodes.PowerOff: {nodes: 1}", restart: "False", back: 30 * time.Second, want: []time.Duration{60}},
+		"too late":               {cut: "nodes.PowerOff: {nodes: 1}", restart: "True", back: 70 * time.Second, want: []time.Duration{60}},
+		"never back, another cut": {cut: "test.Wait: {duration_secs: 1}", restart: "True", foreign: true, back: time.Hour,
+			want: []time.Duration{60}, failed: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLab(t, 2)
+				engine := l.engine(plannertest.Head+plannertest.Deployed+`run:
+  - workload.Start: {workload_name: Load, runtime_secs: 60, restart: `+c.restart+`, async: True}
+  - test.Wait: {duration_secs: 5}
+  - `+c.cut+`
+  - workload.Wait: {workload_name: Load}
+`, nil)
+				go func() {
+					for len(l.Messages(interval.EventWorkloadStart)) == 0 {
+						time.Sleep(time.Second)
+					}
+					left, _ := control.RecoverRun(l.Runs, "r1")
+					vms, _ := l.Fake.Owned(t.Context(), left.Header.Tag)
+					if time.Sleep(7 * time.Second); c.foreign {
+						_ = l.Fake.PowerOffVMs(t.Context(), left.Header.Tag, vms[1:])
+					}
+					if c.back > time.Minute {
+						return // the run has ended by then
+					}
+					time.Sleep(c.back - 7*time.Second)
+					l.Fake.Stray("Workers-0002", "node-1")
+					vms[1].NodeID = "node-1"
+					if err := l.Fake.PowerOnVMs(t.Context(), left.Header.Tag, vms[1:]); err != nil {
+						t.Error(err)
+					}
+				}()
+				outcome, _ := engine.Run(t.Context())
+				if (outcome.Ended != executor.Completed) != c.failed {
+					t.Errorf("ended %s because of %q", outcome.Ended, outcome.Reason)
+				}
+				var got []time.Duration
+				for _, w := range l.Loads {
+					if w.VM == "Workers-0002" {
+						got = append(got, w.Runtime.Round(time.Second)/time.Second)
+						if w.Instance != 1 {
+							t.Errorf("started as instance %d", w.Instance)
+						}
+					}
+				}
+				if len(got) != len(c.want) || len(got) == 2 && (got[1] > 30 || got[1] < 26) {
+					t.Errorf("on the second VM it ran for %d s, want about %d", got, c.want)
+				}
+				l.MustBeClean()
+			})
+		})
+	}
+}
+
 // The hint of a load that cannot start is in the reason and in the events, and a refusal for safety is reported as one, also where no
 // step waits for the load.
 func TestRefusedLoadHasItsHint(t *testing.T) {

@@ -66,6 +66,9 @@ type member struct {
 	err     error
 }
 
+// ends is when the runtime of the load is over on the VM.
+func (m *member) ends(run *loadRun) time.Time { return m.planned.Add(run.spec.Runtime) }
+
 func (l *loads) start(ctx context.Context, spec verb.LoadSpec, lasting *plan.Lasting) error {
 	e := l.engine
 	if err := e.cfg.fail().At("load.start"); err != nil {

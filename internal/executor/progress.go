@@ -95,19 +95,19 @@ func (s stepLoads) Start(ctx context.Context, spec verb.LoadSpec) error {
 
 // runHeld runs the load on a VM. An extended load is stopped when both its runtime and the steps that it covers are over;
 // its generator was started with the longest possible runtime.
-func (l *loads) runHeld(ctx context.Context, run *loadRun, m *member) error {
+func (l *loads) runHeld(ctx context.Context, run *loadRun, m *member, at time.Time) error {
 	if run.lasting == nil {
-		return m.held.Run(ctx, m.planned)
+		return m.held.Run(ctx, at)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if wait.For(ctx, time.Until(m.planned.Add(run.spec.Runtime))) == nil && l.engine.progress.wait(ctx, run.lasting) {
+		if wait.For(ctx, time.Until(m.ends(run))) == nil && l.engine.progress.wait(ctx, run.lasting) {
 			cancel()
 		}
 	}()
-	err := m.held.Run(ctx, m.planned)
+	err := m.held.Run(ctx, at)
 	cancel()
 	<-done
 	return err

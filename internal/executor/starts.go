@@ -141,7 +141,7 @@ func (l *loads) driveTogether(ctx context.Context, run *loadRun, w plan.Workload
 	}
 	var driving sync.WaitGroup
 	for _, m := range run.members {
-		driving.Go(func() { l.driveHeld(ctx, run, m, ahead) })
+		driving.Go(func() { l.driveHeld(ctx, run, m, w, ahead) })
 	}
 	driven, ended := context.WithCancel(ctx)
 	defer ended()
@@ -174,11 +174,12 @@ func (l *loads) began(run *loadRun, at time.Time) {
 	run.started = at
 }
 
-func (l *loads) driveHeld(ctx context.Context, run *loadRun, m *member, ahead time.Duration) {
+func (l *loads) driveHeld(ctx context.Context, run *loadRun, m *member, w plan.Workload, ahead time.Duration) {
 	switch {
 	case m.held == nil: // it could not be prepared, or has been canceled
 	case wait.For(ctx, time.Until(m.planned.Add(-ahead))) == nil:
-		m.err = l.runHeld(ctx, run, m)
+		m.err = l.runHeld(ctx, run, m, m.planned)
+		comeback{l, run, m, w}.follow(ctx)
 	default:
 		m.held.Discard()
 	}

@@ -21,7 +21,9 @@ var workloadStart = verb.Kind{
 		"for a workload without a runtime timeout_secs is all it may take. With async there is nothing to time out, so " +
 		"timeout_secs is refused; workload.Wait or workload.Stop come later.\n\n" +
 		"A VM that this run itself powered off meanwhile is annotated and no failure. A VM that is lost for another reason, " +
-		"or where the workload fails, makes the step fail once the others have ended.",
+		"or where the workload fails, makes the step fail once the others have ended.\n\n" +
+		"With restart the workload starts again, for the rest of runtime_secs, on a VM that was lost and comes back: restarted on another node by the " +
+		"platform (HA), with its node, or powered on by a later step. The time until then is a gap in its series.",
 	Example: exampleDeployed + `run:
   - workload.Start:
       workload_name: Load
@@ -43,11 +45,12 @@ type start struct {
 	Annotate bool           `arg:"annotate" default:"false" doc:"Mark start and end on charts."`
 	Async    bool           `arg:"async" default:"false" doc:"Go on with the next step while the workload runs."`
 	Stagger  *time.Duration `arg:"stagger_secs" unit:"s" scale:"gap" doc:"Span over which the starts of the VMs are spread."`
+	Restart  bool           `arg:"restart" default:"false" doc:"Start it again on a VM that was lost and comes back. Needs runtime_secs; not with a server_group."`
 	Seed     string         `arg:"seed" doc:"Text from which random offsets and content derive; equal texts give equal streams."`
 }
 
 func (s *start) spec() verb.LoadSpec {
-	return verb.LoadSpec{Workload: s.Workload, Runtime: value(s.Runtime), Stagger: value(s.Stagger), Seed: s.Seed, Async: s.Async}
+	return verb.LoadSpec{Workload: s.Workload, Runtime: value(s.Runtime), Stagger: value(s.Stagger), Seed: s.Seed, Restart: s.Restart, Async: s.Async}
 }
 
 func (s *start) Check(v *verb.View, problems *verb.Problems) {
@@ -56,9 +59,19 @@ func (s *start) Check(v *verb.View, problems *verb.Problems) {
 		problems.Hint("timeout_secs", "timeout-with-async", "leave it out here and give it to workload.Wait",
 			"timeout_secs does not go with async: the step does not wait")
 	}
+	if w, ok := v.Scenario.Workload(s.Workload); ok && s.Restart && w.ServerGroup != "" {
+		problems.Errorf("restart", "restart-with-servers", "restart does not go with a server_group: its servers would have to start again too")
+	}
 	checkNotNegative(problems, "runtime_secs", s.Runtime)
 	checkNotNegative(problems, "timeout_secs", s.Timeout)
 	checkNotNegative(problems, "stagger_secs", s.Stagger)
+	if s.Restart && s.Runtime == nil {
+		problems.Hint("restart", "restart-without-runtime", "add runtime_secs", "restart needs a runtime: a workload without one starts over")
+	}
+	if t := v.Inventory; s.Restart && t.Provider != "" && !t.RestartsElsewhere && !t.RestartsWithNode {
+		problems.Warnf("restart", "restarts-nothing", "target %q restarts no VM by itself: %q starts again only where a later step powers the VM on",
+			t.Name, s.Workload)
+	}
 	if left := v.LoadLeft(s.Workload, false); left > 0 && s.Runtime != nil {
 		problems.Warnf("workload_name", "still-running", "%q may still be running here, for about %s", s.Workload,
 			unit.FormatDuration(left))

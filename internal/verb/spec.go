@@ -20,7 +20,9 @@ type LoadSpec struct {
 	// Timeout is how long one VM may take when MaxConcurrent is set; 0: no bound.
 	Timeout time.Duration
 	Seed    string // "" derives the seed from that of the run
-	Async   bool   // the step does not wait for the end; for the plan only
+	// Restart: on a VM that is lost and comes back, it starts again for the rest of Runtime, which is set.
+	Restart bool
+	Async   bool // the step does not wait for the end; for the plan only
 }
 
 // Settling describes a wait until a load is steady.
