@@ -84,6 +84,7 @@ func Rules() []rule.Rule {
 		data.ScaleBelowClients,
 		data.HugePagesRefused,
 		data.FitsInHostMemory,
+		sourceSilent,
 	}, machine.Rules(), []rule.Rule{copiedRun})
 }
 

@@ -322,6 +322,11 @@ var contracts = map[string]contract{
 		claim:  "vm-2 stopped unexpectedly at 0:30: panic.",
 		silent: event(interval.Event{AtNanos: 30 * second, Kind: interval.EventAgentSilent, Subject: "vm-2"}),
 	},
+	"source-silent": {
+		fires: event(interval.Event{AtNanos: 30 * second, Kind: interval.EventSourceSilent, Subject: "filer1", Error: "503 Service Unavailable"}), severity: finding.Info,
+		claim:  "Source filer1 could not be read from 0:30 to the end of the run: 503 Service Unavailable.",
+		silent: event(interval.Event{AtNanos: 30 * second, Kind: interval.EventAgentSilent, Subject: "vm-2"}),
+	},
 	"power-cut-unrecorded": {
 		fires: cut("vm-2"), severity: finding.Info, claim: "in the last 500 ms or less before the power cut",
 		silent: cut("vm-9"),

@@ -13,6 +13,7 @@
 //	unproven.go thresholds on numbers that do not hold
 //	impact.go   costs of events
 //	gauge.go    gauges of loads; engines.go the engines that drove them
+//	sources.go  what the storage counted
 //	samples.go  readings of nodes and VMs as samples, for recorders too
 //
 // It writes nothing and renders nothing, so a bundle can be evaluated again at any time.
@@ -29,6 +30,7 @@ import (
 	"github.com/braggdev/bragg/internal/audit"
 	"github.com/braggdev/bragg/internal/audit/digest"
 	"github.com/braggdev/bragg/internal/audit/rule"
+	"github.com/braggdev/bragg/internal/evaluate/counted"
 	"github.com/braggdev/bragg/internal/evaluate/stages"
 	"github.com/braggdev/bragg/internal/evaluate/staircase"
 	"github.com/braggdev/bragg/internal/finding"
@@ -78,6 +80,7 @@ type evaluator struct {
 	digest    *digest.Digest
 	nodes     nodeRecord
 	vms       vmRecord
+	sources   counted.Record
 	gauges    gaugeRecord // of the run phase
 	// staircases are the loads that the run starts on more and more VMs.
 	staircases []*staircase.Staircase
@@ -91,7 +94,7 @@ type evaluator struct {
 // Run computes everything that reports read: each result of the scenario with its series and statistics, windows, roll-ups per
 // workload, findings, and the verdict. It reads the record once.
 func Run(ctx context.Context, in Input) (result.Summary, error) {
-	ev := &evaluator{in: in, manifest: in.Bundle.Manifest(), gauges: gaugeRecord{}}
+	ev := &evaluator{in: in, manifest: in.Bundle.Manifest(), gauges: gaugeRecord{}, sources: counted.Record{}}
 	ev.digest = digest.New(ev.manifest.Engines)
 	if err := ev.read(ctx); err != nil {
 		return result.Summary{}, fmt.Errorf("evaluate run: %w", err)
@@ -120,6 +123,7 @@ func Run(ctx context.Context, in Input) (result.Summary, error) {
 		return result.Summary{}, fmt.Errorf("evaluate run: %w", ctx.Err())
 	}
 	s.Results = append(s.Results, ev.gauges.results(&ev.manifest, s.Loads, ev.phase, ev.windows)...)
+	s.Results = append(s.Results, sourceResults(ctx, ev)...)
 	s.Results = append(s.Results, ev.vmResults()...)
 	s.Findings = audit.Check(rule.Input{
 		Manifest: ev.manifest, Summary: s, Events: ev.events, Plan: ev.plan, Digest: ev.digest,
@@ -302,6 +306,7 @@ func (ev *evaluator) readSamples(ctx context.Context) error {
 		}
 		ev.nodes.add(&s)
 		ev.vms.add(&s, ev.phase)
+		ev.sources.Add(&s)
 	}
 	return nil
 }

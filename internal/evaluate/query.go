@@ -50,7 +50,7 @@ func (ev *evaluator) askFrom(ctx context.Context, r scenario.Result, e *sheet, e
 	step = max(step, (time.Duration(e.ToNanos-e.FromNanos) / queryStepsMax).Round(time.Second))
 	// At whole seconds, where generators end their intervals.
 	from = (from + int64(time.Second) - 1) / int64(time.Second) * int64(time.Second)
-	e.lookback = int64(lookback)
+	e.lookback = max(e.lookback, int64(lookback))
 	answer, err := ev.in.Metrics.Range(ctx, expr, metric.Window{FromNanos: min(from, e.ToNanos), ToNanos: e.ToNanos, Step: step})
 	if err != nil {
 		e.Missing = err.Error()

@@ -16,14 +16,16 @@ const (
 	EventWorkloadEnd   EventKind = "workload-ended"
 	EventAnnotation    EventKind = "annotation" // drawn on charts
 	EventLog           EventKind = "log"
-	EventDisturbance   EventKind = "disturbance"  // something that casts doubt on numbers: a stall, a lost agent
-	EventPlaced        EventKind = "vm-placed"    // VM Subject of Group is on node Node from now on
-	EventClockJump     EventKind = "clock-jump"   // the clock of VM Subject, or the controller's, jumped by SpanNanos
-	EventStarts        EventKind = "load-starts"  // all VMs of Workload have started, within SpanNanos of each other
-	EventAgentSilent   EventKind = "agent-silent" // the connection to the agent of VM Subject was lost; it is retried
-	EventAgentBack     EventKind = "agent-back"   // the agent of VM Subject answers again, SpanNanos later
-	EventVMStopped     EventKind = "vm-stopped"   // VM Subject stopped, and the run did not cause it; Error is the reason
-	EventEngine        EventKind = "load-engine"  // Engine drives the load on VM Subject and differs from the plan
+	EventDisturbance   EventKind = "disturbance"   // something that casts doubt on numbers: a stall, a lost agent
+	EventPlaced        EventKind = "vm-placed"     // VM Subject of Group is on node Node from now on
+	EventClockJump     EventKind = "clock-jump"    // the clock of VM Subject, or the controller's, jumped by SpanNanos
+	EventStarts        EventKind = "load-starts"   // all VMs of Workload have started, within SpanNanos of each other
+	EventAgentSilent   EventKind = "agent-silent"  // the connection to the agent of VM Subject was lost; it is retried
+	EventAgentBack     EventKind = "agent-back"    // the agent of VM Subject answers again, SpanNanos later
+	EventSourceSilent  EventKind = "source-silent" // source Subject of the target file cannot be read; Error is the reason
+	EventSourceBack    EventKind = "source-back"   // it answers again, SpanNanos later
+	EventVMStopped     EventKind = "vm-stopped"    // VM Subject stopped, and the run did not cause it; Error is the reason
+	EventEngine        EventKind = "load-engine"   // Engine drives the load on VM Subject and differs from the plan
 
 	// A step waited until Workload was steady, for the SpanNanos before; Error is why it was not after the longest time.
 	EventSteady EventKind = "load-steady"

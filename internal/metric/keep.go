@@ -17,6 +17,27 @@ var keptByDefault = []string{
 // other exporters (names without the prefixes node_, go_, process_ and promhttp_). A query that cannot be parsed, or that selects
 // by a pattern of names, keeps everything.
 func Keep(queries []string) func(name string) bool {
+	wanted := Named(queries)
+	return func(name string) bool {
+		if wanted(name) {
+			return true
+		}
+		for _, prefix := range keptByDefault {
+			if strings.HasPrefix(name, prefix) {
+				return true
+			}
+		}
+		for _, prefix := range []string{"node_", "go_", "process_", "promhttp_"} {
+			if strings.HasPrefix(name, prefix) {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+// Named reports whether queries name a metric. A query that cannot be parsed, or that selects by a pattern of names, names all.
+func Named(queries []string) func(name string) bool {
 	wanted := map[string]bool{}
 	p := parser.NewParser(parser.Options{EnableExperimentalFunctions: true})
 	for _, q := range queries {
@@ -40,20 +61,5 @@ func Keep(queries []string) func(name string) bool {
 			return func(string) bool { return true }
 		}
 	}
-	return func(name string) bool {
-		if wanted[name] {
-			return true
-		}
-		for _, prefix := range keptByDefault {
-			if strings.HasPrefix(name, prefix) {
-				return true
-			}
-		}
-		for _, prefix := range []string{"node_", "go_", "process_", "promhttp_"} {
-			if strings.HasPrefix(name, prefix) {
-				return false
-			}
-		}
-		return true
-	}
+	return func(name string) bool { return wanted[name] }
 }

@@ -27,7 +27,8 @@ const (
 	scrapeTimeoutMax  = 10 * time.Second
 	scrapesAtOnce     = 32
 	scrapeIdlePerHost = 1
-	acceptText        = "application/openmetrics-text;version=1.0.0;q=0.9,text/plain;version=0.0.4;q=0.8"
+	// AcceptText is the header Accept of a scrape.
+	AcceptText = "application/openmetrics-text;version=1.0.0;q=0.9,text/plain;version=0.0.4;q=0.8"
 )
 
 // Exporter is one address where a Prometheus exporter answers.
@@ -168,7 +169,7 @@ func (s *Scraper) fetch(ctx context.Context, client *http.Client, e Exporter, at
 	if fault != nil {
 		return nil, fault
 	}
-	samples, err := parseExposition(body, kind, keep)
+	samples, err := ParseExposition(body, kind, keep)
 	if err != nil {
 		return nil, fmt.Errorf("scrape %q: %w", e.Address, err)
 	}
@@ -194,7 +195,7 @@ func get(ctx context.Context, client *http.Client, address string) ([]byte, stri
 	if err != nil {
 		return nil, "", fmt.Errorf("scrape %q: %w", address, err)
 	}
-	request.Header.Set("Accept", acceptText)
+	request.Header.Set("Accept", AcceptText)
 	request.Header.Set("User-Agent", "bragg")
 	response, err := client.Do(request)
 	if err != nil {
@@ -214,8 +215,9 @@ func get(ctx context.Context, client *http.Client, address string) ([]byte, stri
 	return body, response.Header.Get("Content-Type"), nil
 }
 
-// parseExposition reads the text format or OpenMetrics. Timestamps of the exporter are ignored: its clock is not the run's.
-func parseExposition(body []byte, contentType string, keep func(string) bool) ([]result.Sample, error) {
+// ParseExposition reads the text format or OpenMetrics, at most 50,000 samples. AtNanos is the exporter's own timestamp in Unix time, 0
+// without one: its clock is not the run's. A nil keep keeps every metric.
+func ParseExposition(body []byte, contentType string, keep func(string) bool) ([]result.Sample, error) {
 	if strings.Contains(contentType, "protobuf") {
 		return nil, errors.New("the exporter answered in a format that was not asked for")
 	}
@@ -236,7 +238,7 @@ func parseExposition(body []byte, contentType string, keep func(string) bool) ([
 		if entry != textparse.EntrySeries {
 			continue
 		}
-		_, _, value := p.Series()
+		_, millis, value := p.Series()
 		p.Labels(&ls)
 		name := ls.Get(model.MetricNameLabel)
 		if keep != nil && !keep(name) {
@@ -251,7 +253,11 @@ func parseExposition(body []byte, contentType string, keep func(string) bool) ([
 				own[strings.Clone(l.Name)] = strings.Clone(l.Value)
 			}
 		})
-		samples = append(samples, result.Sample{Name: strings.Clone(name), Labels: own, Value: value})
+		sample := result.Sample{Name: strings.Clone(name), Labels: own, Value: value}
+		if millis != nil {
+			sample.AtNanos = *millis * int64(time.Millisecond)
+		}
+		samples = append(samples, sample)
 	}
 }
 

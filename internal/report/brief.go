@@ -97,9 +97,17 @@ func briefResults(d *document.Document) (shown []document.Result, left []string)
 		left = append(left, fmt.Sprintf("%d gauges of loads", gauges))
 	}
 	if unasked > 0 {
-		left = append(left, fmt.Sprintf("%d more per-VM hypervisor charts", unasked))
+		left = append(left, moreCharts(d, unasked))
 	}
 	return shown, left
+}
+
+// moreCharts names the charts that no scenario requested.
+func moreCharts(d *document.Document, n int) string {
+	if len(d.Target.Sources) > 0 {
+		return fmt.Sprintf("%d more charts of counters of the storage and hypervisor", n)
+	}
+	return fmt.Sprintf("%d more per-VM hypervisor charts", n)
 }
 
 // answers prints the numbers that answer first, and the sentence of each event.

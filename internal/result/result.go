@@ -63,6 +63,15 @@ type TargetInfo struct {
 	Nodes     []NodeInfo        `json:"nodes"`
 	Facts     [][2]string       `json:"facts,omitempty"`
 	Simulates map[string]string `json:"imitated,omitempty"`
+	Sources   []SourceInfo      `json:"sources,omitempty"`
+}
+
+// SourceInfo is one source of counters of the storage.
+type SourceInfo struct {
+	Name          string `json:"name"`
+	Kind          string `json:"kind"`
+	IntervalNanos int64  `json:"interval_ns"`   // between two readings
+	TLS           string `json:"tls,omitempty"` // "unverified" or "none", if the connection was not verified
 }
 
 // NodeInfo is one node of the target.

@@ -12,6 +12,8 @@ import (
 
 	"github.com/braggdev/bragg/internal/agent/pool"
 	"github.com/braggdev/bragg/internal/baseline"
+	"github.com/braggdev/bragg/internal/collect"
+	"github.com/braggdev/bragg/internal/collect/builtin"
 	"github.com/braggdev/bragg/internal/control"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/executor"
@@ -186,6 +188,10 @@ func (x *execution) runPlan(ctx context.Context) (executor.Outcome, error) {
 	}
 	meter := newNodeMeter(x.target, x.record, x.Plan.Estimate.Total, x.journal.Header().Tag)
 	scraped := newExporters(&x.Plan.Plan, queriesOf(x.Scenario), x.config.Nodes, x.record)
+	scraped.sources = &builtin.Feed{
+		Config: &x.config, Wanted: metric.Named(queriesOf(x.Scenario)), Zero: x.record.zero, Samples: x.record.Samples, Event: x.record.Event,
+		Mapping: collect.NewMapping(x.Inventory.Nodes, x.config.Nodes, x.journal.Header().Tag.Mark()),
+	}
 	x.agents = pool.New(dialer, pool.Options{
 		Fence: x.lease.Fence, Zero: x.record.zero, Systems: x.Inventory.Systems, SilentFor: silentFor(&x.Plan.Plan),
 		Topology: func(group string) target.Topology {
@@ -225,6 +231,7 @@ func (x *execution) runPlan(ctx context.Context) (executor.Outcome, error) {
 	work.Go(func() { x.openCache(beside) })
 	work.Go(func() { meter.run(beside) })
 	work.Go(func() { scraped.scraper.Run(beside) })
+	work.Go(func() { scraped.sources.Run(beside) })
 	work.Go(func() { x.passStops(beside) })
 	work.Go(func() { x.watchReasons(beside) })
 	work.Go(func() { x.watchMeetings(beside) })

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/agent/pool"
+	"github.com/braggdev/bragg/internal/collect/builtin"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/metric"
 	"github.com/braggdev/bragg/internal/plan"
@@ -24,6 +25,7 @@ type exporters struct {
 	scraper *metric.Scraper
 	ports   map[string][]int // group → exporter_ports
 	nodes   []metric.Exporter
+	sources *builtin.Feed // nil in tests
 
 	mu   sync.Mutex
 	byVM map[string]*scrapedVM
@@ -76,6 +78,9 @@ const scrapePeriodShort = time.Second
 
 // Answered adds the exporters of a VM whose agent answered.
 func (x *exporters) Answered(vm target.VM, a pool.Answer) {
+	if x.sources != nil {
+		x.sources.Placed(vm)
+	}
 	found := &scrapedVM{group: vm.Group, node: vm.NodeID, network: a.Network, fetch: a.Metrics}
 	if !a.Network && a.MetricsAddress != "" {
 		found.agent = a.MetricsAddress

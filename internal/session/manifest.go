@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/baseline"
+	"github.com/braggdev/bragg/internal/collect/builtin"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/result"
@@ -23,7 +24,7 @@ import (
 func (p *Prepared) manifest(zero time.Time, s *secrets) result.Manifest {
 	m := result.Manifest{
 		Run: p.ID, Label: p.Order.Label, Created: zero.UTC(), Scenario: scenarioInfo(s.scenario(p.Scenario)),
-		Target: targetInfo(p.Inventory, &p.Plan.Plan), Rehearsal: p.Plan.Rehearsal,
+		Target: targetInfo(p.Inventory, &p.Plan.Plan, &p.config), Rehearsal: p.Plan.Rehearsal,
 		Versions: map[string]string{
 			"bragg": cmp.Or(p.Order.Program.Version, "unknown"), "go": runtime.Version(), "kernel": Kernel(),
 		},
@@ -52,8 +53,8 @@ func scenarioInfo(sc *scenario.Scenario) result.ScenarioInfo {
 	return info
 }
 
-func targetInfo(inv target.Inventory, p *plan.Plan) result.TargetInfo {
-	info := result.TargetInfo{Provider: inv.Provider, Name: inv.Name, Simulated: inv.Simulated}
+func targetInfo(inv target.Inventory, p *plan.Plan, c *target.Config) result.TargetInfo {
+	info := result.TargetInfo{Provider: inv.Provider, Name: inv.Name, Simulated: inv.Simulated, Sources: builtin.Facts(c)}
 	for _, n := range p.Target.Nodes {
 		info.Nodes = append(info.Nodes, result.NodeInfo{ID: n.ID, Name: n.Name})
 	}

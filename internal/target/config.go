@@ -38,6 +38,7 @@ type Config struct {
 	Credentials map[string]Credential `json:"credentials,omitempty"`
 	Facts       []Fact                `json:"facts,omitempty"` // in the order of the file
 	Health      *Health               `json:"health,omitempty"`
+	Sources     []Source              `json:"sources,omitempty"` // of counters of the storage
 	Allow       Allow                 `json:"allow"`
 	Options     map[string]string     `json:"options,omitempty"` // of the provider
 	File        string                `json:"-"`                 // path of the file; empty for a built-in target

@@ -13,8 +13,8 @@ import (
 )
 
 var configKeys = []string{
-	"provider", "name", "nodes", "endpoint", "tls", "fingerprint", "ca_file", "templates", "pool", "replication_factor", "network", "addresses", "credentials", "facts", "health", "allow",
-	"options",
+	"provider", "name", "nodes", "endpoint", "tls", "fingerprint", "ca_file", "templates", "pool", "replication_factor", "network", "addresses", "credentials", "facts", "health",
+	"sources", "allow", "options",
 }
 
 // replicationMax bounds the number of copies of each byte.
@@ -49,6 +49,7 @@ func (p *configParser) config(root *yaml.Node, c *Config, providers []Provider) 
 				n.BMC.Credential)
 		}
 	}
+	sourceParser{p}.checkSources(places["sources"], c)
 }
 
 func (p *configParser) provider(root *yaml.Node, places map[string]entry, c *Config, providers []Provider) Provider {
@@ -114,6 +115,8 @@ func (p *configParser) field(e entry, c *Config, provider Provider) {
 		c.Facts = p.texts(e)
 	case "health":
 		c.Health = p.health(e)
+	case "sources":
+		c.Sources = sourceParser{p}.sources(e)
 	case "allow":
 		p.allow(e, c)
 	case "options":

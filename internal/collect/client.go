@@ -1,0 +1,179 @@
+package collect
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/textio"
+	"github.com/braggdev/bragg/internal/trust"
+)
+
+// Bounds of one request.
+const (
+	bodyBytesMax    = 16 << 20
+	headerBytesMax  = 64 << 10
+	requestTimeout  = 30 * time.Second
+	reasonRunesMax  = 300 // of a refusal
+	connectionsMax  = 4   // per source
+	connectionsIdle = 2
+)
+
+// Client sends requests to one source: with its credential, to its own address, over verified TLS.
+type Client struct {
+	name   string // of the source
+	base   string
+	http   *http.Client
+	user   string
+	secret string
+	header string // for a token; "" sends "Authorization: Bearer"
+}
+
+// NewClient returns a client. service names the kind of system in hints: "Prism". tokenHeader carries a secret without a user; "" is
+// Authorization.
+func NewClient(o Options, service, tokenHeader string) (*Client, error) {
+	u, err := url.Parse(o.Source.URL)
+	if err != nil {
+		return nil, fmt.Errorf("source %q: invalid url", o.Source.Name)
+	}
+	transport := &http.Transport{
+		MaxConnsPerHost: connectionsMax, MaxIdleConnsPerHost: connectionsIdle, MaxResponseHeaderBytes: headerBytesMax,
+		IdleConnTimeout: 10 * time.Minute, TLSHandshakeTimeout: requestTimeout, // no proxy: a source is read at its own address only
+	}
+	if u.Scheme == "https" {
+		if transport.TLSClientConfig, err = o.Trust(service).ClientConfig(u.Hostname()); err != nil {
+			return nil, fmt.Errorf("source %q: %w", o.Source.Name, err)
+		}
+	} else if o.Secret != "" && o.Source.TLS != target.TLSNone {
+		return nil, fmt.Errorf("source %q: a credential over http:// can be read on the network", o.Source.Name)
+	}
+	return &Client{
+		name: o.Source.Name, base: o.Source.URL, user: o.User, secret: o.Secret, header: tokenHeader,
+		http: &http.Client{
+			Transport: transport, Timeout: requestTimeout,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}, nil
+}
+
+// Call is one request. Path is appended to the address of the source.
+type Call struct {
+	Method string // "" is GET
+	Path   string
+	Query  url.Values
+	Header map[string]string
+	Body   []byte
+}
+
+// Answer is the answer to a Call, with a status of 2xx.
+type Answer struct {
+	Body   []byte
+	Header http.Header
+	Clock  time.Time // of the server, to the second; zero if it does not say
+}
+
+// StatusError is an answer with another status.
+type StatusError struct {
+	Source string
+	Status int
+	Reason string // first line of the answer, without the credential
+}
+
+func (e *StatusError) Error() string {
+	text := fmt.Sprintf("source %q: %d %s", e.Source, e.Status, http.StatusText(e.Status))
+	if e.Reason != "" {
+		text += ": " + e.Reason
+	}
+	return text
+}
+
+// Do sends one request. It does not repeat it: the next reading is the next try.
+func (c *Client) Do(ctx context.Context, call Call) (Answer, error) {
+	address := c.base
+	if call.Path != "" {
+		address = joinURL(c.base, call.Path)
+	}
+	if len(call.Query) > 0 {
+		address += "?" + call.Query.Encode()
+	}
+	method := call.Method
+	if method == "" {
+		method = http.MethodGet
+	}
+	request, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(call.Body))
+	if err != nil {
+		return Answer{}, fmt.Errorf("source %q: invalid url", c.name)
+	}
+	request.Header.Set("User-Agent", "bragg")
+	for name, value := range call.Header {
+		request.Header.Set(name, value)
+	}
+	c.authorize(request)
+	response, err := c.http.Do(request)
+	if err != nil {
+		return Answer{}, c.explain(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, bodyBytesMax+1))
+	switch {
+	case err != nil:
+		return Answer{}, c.explain(err)
+	case response.StatusCode < 200 || response.StatusCode > 299:
+		return Answer{}, &StatusError{Source: c.name, Status: response.StatusCode, Reason: c.Mask(firstLine(body))}
+	case len(body) > bodyBytesMax:
+		return Answer{}, fmt.Errorf("source %q: an answer has more than %d bytes", c.name, bodyBytesMax)
+	}
+	clock, err := http.ParseTime(response.Header.Get("Date"))
+	if err != nil {
+		clock = time.Time{}
+	}
+	return Answer{Body: body, Header: response.Header, Clock: clock}, nil
+}
+
+func (c *Client) authorize(r *http.Request) {
+	switch {
+	case c.user != "":
+		r.SetBasicAuth(c.user, c.secret)
+	case c.secret != "" && c.header != "":
+		r.Header.Set(c.header, c.secret)
+	case c.secret != "":
+		r.Header.Set("Authorization", "Bearer "+c.secret)
+	}
+}
+
+// explain names the source instead of the URL, and keeps hints on certificates.
+func (c *Client) explain(err error) error {
+	var wrong *trust.CertificateError
+	if errors.As(err, &wrong) {
+		return &diag.Error{Code: "source-certificate", Exit: diag.ExitUnavailable, Message: fmt.Sprintf("source %q: %s", c.name, wrong.Reason), Hint: wrong.Hint}
+	}
+	var outer *url.Error
+	if errors.As(err, &outer) {
+		err = outer.Err
+	}
+	return fmt.Errorf("source %q: %w", c.name, err)
+}
+
+// Mask removes the credential from a text of the source.
+func (c *Client) Mask(text string) string {
+	if len(c.secret) >= 4 {
+		text = strings.ReplaceAll(text, c.secret, "***")
+	}
+	return textio.Clip(textio.Line(text), reasonRunesMax)
+}
+
+// Close ends idle connections.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+func firstLine(body []byte) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(string(body[:min(len(body), 4096)])), "\n")
+	return line
+}

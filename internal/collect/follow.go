@@ -1,0 +1,162 @@
+package collect
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/wait"
+)
+
+// Follower reads one source during a run and records what it counted. A source that does not answer costs the run only its samples.
+type Follower struct {
+	Source   target.Source
+	Interval time.Duration
+	Open     func(ctx context.Context) (Collector, error)
+	Zero     time.Time // of the run's axis
+	Mapping  *Mapping
+	// Sink takes samples, which it owns. Event takes a failure and the recovery from it.
+	Sink  func([]result.Sample)
+	Event func(interval.Event)
+
+	collector Collector
+	fails     int // since the last reading that succeeded
+	failedAt  int64
+	next      time.Time
+	last      map[string]int64 // series → time of its newest sample, for sources that give times
+}
+
+const (
+	readTimeoutMax = time.Minute // of one reading
+	retryAfterMax  = time.Minute
+	// clockErrorMax is how far the clock of a source may be off before times of samples are corrected: Date headers are exact to a second.
+	clockErrorMax = 1500 * time.Millisecond
+	seriesMax     = 200_000 // of one source
+	closeTimeout  = 5 * time.Second
+)
+
+// Run reads until ctx ends, once at its start and then every interval. After a failure it waits twice as long each time, up to a minute.
+func (f *Follower) Run(ctx context.Context) {
+	f.last = map[string]int64{}
+	wait.NowAndEvery(ctx, f.Interval, func() {
+		if now := time.Now(); !now.Before(f.next) {
+			f.read(ctx)
+		}
+	})
+	if f.collector != nil {
+		_ = f.collector.Close()
+	}
+}
+
+func (f *Follower) read(ctx context.Context) {
+	within, cancel := context.WithTimeout(ctx, max(min(2*f.Interval, readTimeoutMax), closeTimeout))
+	defer cancel()
+	began := time.Now()
+	reading, err := f.collect(within)
+	took := time.Since(began)
+	if ctx.Err() != nil && err != nil {
+		return // the run ended in mid-reading: that is not a failure of the source
+	}
+	at := f.axis(began)
+	own := map[string]string{LabelSource: f.Source.Name}
+	up := 1.0
+	if err != nil {
+		up = 0
+	}
+	samples := []result.Sample{
+		{AtNanos: at, Name: Up, Labels: own, Value: up}, {AtNanos: at, Name: Duration, Labels: own, Value: took.Seconds()},
+	}
+	if err != nil {
+		f.failed(err, at)
+		f.Sink(samples)
+		return
+	}
+	f.answered(at)
+	read, newest := f.samples(reading, began, took)
+	if newest > 0 {
+		samples = append(samples, result.Sample{AtNanos: at, Name: Age, Labels: own, Value: max(0, float64(f.axis(time.Now())-newest)/1e9)})
+	}
+	f.Sink(append(samples, read...))
+}
+
+// collect opens the source if it is not open.
+func (f *Follower) collect(ctx context.Context) (Reading, error) {
+	if f.collector == nil {
+		c, err := f.Open(ctx)
+		if err != nil {
+			return Reading{}, err
+		}
+		f.collector = c
+	}
+	return f.collector.Collect(ctx)
+}
+
+// failed reports the first failure of a series, and each with a new reason.
+func (f *Follower) failed(err error, at int64) {
+	if f.fails++; f.fails == 1 {
+		f.failedAt = at
+		f.Event(interval.Event{AtNanos: at, Kind: interval.EventSourceSilent, Subject: f.Source.Name, Error: diag.Sentence(err),
+			Message: fmt.Sprintf("source %s (%s) cannot be read", f.Source.Name, f.Source.Kind)})
+	}
+	pause := f.Interval << min(f.fails-1, 6)
+	f.next = time.Now().Add(min(pause, max(retryAfterMax, f.Interval)) - f.Interval/2) // a tick comes a little early or late
+}
+
+func (f *Follower) answered(at int64) {
+	if f.fails > 0 {
+		f.Event(interval.Event{AtNanos: at, Kind: interval.EventSourceBack, Subject: f.Source.Name, SpanNanos: at - f.failedAt,
+			Message: fmt.Sprintf("source %s answers again", f.Source.Name)})
+	}
+	f.fails, f.next = 0, time.Time{}
+}
+
+// samples converts a reading, without samples that an earlier reading had. newest is the time of its newest sample, 0 if the source gives
+// no times.
+func (f *Follower) samples(r Reading, began time.Time, took time.Duration) (out []result.Sample, newest int64) {
+	var offset time.Duration
+	if !r.Clock.IsZero() {
+		// The source's clock was read somewhere between request and answer.
+		if offset = began.Add(took / 2).Sub(r.Clock); offset.Abs() < clockErrorMax {
+			offset = 0
+		}
+	}
+	now := f.axis(began.Add(took))
+	for _, s := range r.Samples {
+		at := f.axis(began)
+		if !s.At.IsZero() {
+			at = min(f.axis(s.At.Add(offset)), now)
+			newest = max(newest, at)
+			key := seriesKey(s)
+			if last, known := f.last[key]; at < 0 || known && at <= last || !known && len(f.last) >= seriesMax {
+				continue
+			}
+			f.last[key] = at
+		}
+		out = append(out, result.Sample{AtNanos: at, Name: s.Name, Labels: f.Mapping.Apply(f.Source, s.Labels), Value: s.Value})
+	}
+	slices.SortStableFunc(out, func(a, b result.Sample) int { return int(min(max(a.AtNanos-b.AtNanos, -1), 1)) })
+	return out, newest
+}
+
+func (f *Follower) axis(t time.Time) int64 { return t.Sub(f.Zero).Nanoseconds() }
+
+// seriesKey identifies a series by its name and labels.
+func seriesKey(s Sample) string {
+	var b strings.Builder
+	b.WriteString(s.Name)
+	names := make([]string, 0, len(s.Labels))
+	for name := range s.Labels {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		fmt.Fprintf(&b, "\xff%s\xff%s", name, s.Labels[name])
+	}
+	return b.String()
+}

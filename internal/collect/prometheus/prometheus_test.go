@@ -1,0 +1,114 @@
+package prometheus_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/braggdev/bragg/internal/collect"
+	"github.com/braggdev/bragg/internal/collect/prometheus"
+	"github.com/braggdev/bragg/internal/target"
+)
+
+const secret = "hunter2-token"
+
+// serve is an exporter behind TLS with a certificate of its own, which wants a token.
+func serve(t *testing.T, text string) (*httptest.Server, target.Source) {
+	t.Helper()
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer "+secret {
+			http.Error(w, "not with "+r.Header.Get("Authorization"), http.StatusUnauthorized)
+			return
+		}
+		fmt.Fprint(w, text)
+	}))
+	t.Cleanup(server.Close)
+	sum := sha256.Sum256(server.Certificate().Raw)
+	return server, target.Source{Name: "ceph", Kind: target.SourceCeph, URL: server.URL + "/metrics", Fingerprint: hex.EncodeToString(sum[:])}
+}
+
+func open(t *testing.T, o collect.Options) collect.Collector {
+	t.Helper()
+	kinds := prometheus.Kinds()
+	kind := kinds[slices.IndexFunc(kinds, func(k collect.Kind) bool { return k.Name == o.Source.Kind })]
+	c, err := kind.Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+const exposition = `# TYPE ceph_osd_op_r counter
+ceph_osd_op_r{ceph_daemon="osd.0"} 12
+ceph_osd_op_r{ceph_daemon="osd.1"} 3 1700000000500
+ceph_mon_metadata{ceph_daemon="mon.a"} 1
+process_cpu_seconds_total 5
+`
+
+func names(r collect.Reading) string {
+	var list []string
+	for _, s := range r.Samples {
+		list = append(list, s.Name)
+	}
+	return fmt.Sprint(slices.Compact(list))
+}
+
+func TestExporter(t *testing.T) {
+	_, source := serve(t, exposition)
+	r, err := open(t, collect.Options{Source: source, Secret: secret}).Collect(t.Context())
+	if err != nil || len(r.Samples) != 2 || r.Clock.IsZero() {
+		t.Fatalf("got %+v, %v", r, err)
+	}
+	if s := r.Samples[1]; s.Value != 3 || s.Labels["ceph_daemon"] != "osd.1" || !s.At.Equal(time.UnixMilli(1700000000500)) || !r.Samples[0].At.IsZero() {
+		t.Errorf("got %+v", r.Samples)
+	}
+	for what, c := range map[string]struct {
+		change func(*collect.Options)
+		want   string
+	}{
+		"any exporter": {func(o *collect.Options) { o.Source.Kind = target.SourcePrometheus }, "[ceph_osd_op_r ceph_mon_metadata]"},
+		"keep":         {func(o *collect.Options) { o.Source.Keep = []string{"process_*"} }, "[process_cpu_seconds_total]"},
+		"query":        {func(o *collect.Options) { o.Wanted = func(name string) bool { return name == "ceph_mon_metadata" } }, "[ceph_osd_op_r ceph_mon_metadata]"},
+		"rename":       {func(o *collect.Options) { o.Source.Rename = map[string]string{"ceph_osd_op_r": "reads_total"} }, "[reads_total]"},
+	} {
+		o := collect.Options{Source: source, Secret: secret}
+		c.change(&o)
+		if r, err := open(t, o).Collect(t.Context()); err != nil || names(r) != c.want {
+			t.Errorf("%s: got %s, %v, want %s", what, names(r), err, c.want)
+		}
+	}
+}
+
+// TestRefusals: errors name the source and the reason, and contain no credential.
+func TestRefusals(t *testing.T) {
+	server, source := serve(t, "no metrics {")
+	for what, c := range map[string]struct {
+		change func(*collect.Options)
+		want   string
+	}{
+		"token":       {func(o *collect.Options) { o.Secret = "wrong-token" }, `source "ceph": 401 Unauthorized: not with Bearer ***`},
+		"certificate": {func(o *collect.Options) { o.Source.Fingerprint = "" }, `source "ceph": its certificate is not trusted`},
+		"pin":         {func(o *collect.Options) { o.Source.Fingerprint = strings.Repeat("0", 64) }, "and the target file says 0000"},
+		"text":        {func(*collect.Options) {}, `source "ceph": strconv.ParseFloat`},
+		"connection":  {func(o *collect.Options) { o.Source.URL = "https://127.0.0.1:1/metrics" }, `source "ceph": dial tcp 127.0.0.1:1`},
+		"path":        {func(o *collect.Options) { o.Source.URL = server.URL + "\x7f" }, "invalid url"},
+	} {
+		o := collect.Options{Source: source, Secret: secret}
+		c.change(&o)
+		kinds := prometheus.Kinds()
+		collector, err := kinds[1].Open(t.Context(), o)
+		if err == nil {
+			_, err = collector.Collect(t.Context())
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), secret) || strings.Contains(err.Error(), o.Secret) {
+			t.Errorf("%s: got %v, want %q", what, err, c.want)
+		}
+	}
+}

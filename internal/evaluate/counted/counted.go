@@ -1,0 +1,184 @@
+// Package counted lists the charts of what sources of a target file counted: operations, bytes and latencies as the storage itself saw
+// them, on the axis of the load.
+//
+//	manifest (sources) ──Charts──▶ results with their PromQL, without data
+//	samples ──Record.Add──▶ how old values were ──Source──▶ one sentence
+//
+// It queries nothing: package evaluate does.
+package counted
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/braggdev/bragg/internal/collect"
+	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/unit"
+)
+
+// Group is the heading of these results in reports.
+const Group = "What the storage counted"
+
+// Chart is one result to evaluate.
+type Chart struct {
+	Source   result.SourceInfo
+	Title    string
+	Unit     string
+	Query    string
+	Lookback time.Duration // how far before its time a point may describe
+	Averages bool
+	Note     string
+}
+
+// form is a chart of a kind of source. In its query, S stands for the matcher of the source and W for the window.
+type form struct {
+	title, unit, query, note string
+	averages                 bool
+}
+
+// windowPeriods is the window of a query in intervals of its source: two readings are always within it.
+const windowPeriods = 2.5
+
+// Charts lists the charts of the sources of a run.
+func Charts(m *result.Manifest) []Chart {
+	var all []Chart
+	for _, s := range m.Target.Sources {
+		window := time.Duration(windowPeriods * float64(max(s.IntervalNanos, int64(time.Second))))
+		for _, f := range forms(s.Kind) {
+			least := collect.LatencyOperationsMin / window.Seconds()
+			query := strings.NewReplacer("{S", fmt.Sprintf("{run=%q,source=%q", m.Run, s.Name), "[W]", fmt.Sprintf("[%dms]", window.Milliseconds()),
+				"LEAST", fmt.Sprintf("%g", least)).Replace(f.query)
+			all = append(all, Chart{
+				Source: s, Title: f.title, Unit: f.unit, Query: query, Lookback: window, Averages: f.averages, Note: f.note,
+			})
+		}
+	}
+	return all
+}
+
+func forms(kind string) []form {
+	switch kind {
+	case target.SourceCeph:
+		return slices.Concat(counters(pair{"ceph_osd_op_r", "ceph_osd_op_w"}, pair{"ceph_osd_op_r_out_bytes", "ceph_osd_op_w_in_bytes"},
+			pair{"ceph_osd_op_r_latency_sum", "ceph_osd_op_w_latency_sum"}, pair{"ceph_osd_op_r_latency_count", "ceph_osd_op_w_latency_count"}, ""),
+			[]form{{title: "recovery operations", unit: "1/s", query: "sum(rate(ceph_osd_recovery_ops{S}[W]))", note: "Objects that Ceph recovered per second."}})
+	case target.SourceNode:
+		// Mapped devices and arrays consist of other devices, which would be counted twice.
+		of := `,device!~"dm-.*|md.*|sr.*"`
+		return counters(pair{"node_disk_reads_completed_total", "node_disk_writes_completed_total"}, pair{"node_disk_read_bytes_total", "node_disk_written_bytes_total"},
+			pair{"node_disk_read_time_seconds_total", "node_disk_write_time_seconds_total"}, pair{"node_disk_reads_completed_total", "node_disk_writes_completed_total"}, of)
+	case target.SourceWindows:
+		p := "windows_logical_disk_"
+		return counters(pair{p + "reads_total", p + "writes_total"}, pair{p + "read_bytes_total", p + "write_bytes_total"},
+			pair{p + "read_latency_seconds_total", p + "write_latency_seconds_total"}, pair{p + "reads_total", p + "writes_total"}, `,volume!~"HarddiskVolume.*"`)
+	case target.SourceNutanix:
+		return append(rates("container"), form{title: "random operations", unit: "%", query: "100 * avg(last_over_time(" + collect.RandomShare + "{S}[W]))",
+			note: "Mean over the VMs of the run of the share that the storage categorizes as random."})
+	case target.SourceNetApp:
+		return append(rates("volume"), form{title: "disks zeroed", unit: "%", query: "100 * min(last_over_time(" + collect.Zeroed + "{S}[W]))",
+			note: "Progress of the disk that is furthest behind; zeroing disks compete with the load."})
+	case target.SourceVSphere:
+		return rates("datastore")
+	}
+	return nil
+}
+
+// pair has the names of reads and writes.
+type pair struct{ read, write string }
+
+// counters are the charts of counters: of names, or of labels of one name.
+func counters(ops, bytes, sum, count pair, of string) []form {
+	rate := func(name string) string { return "sum(rate(" + name + "{S" + of + "}[W]))" }
+	both := func(read, write string) string {
+		return `label_replace(` + read + `, "direction", "read", "", "") or label_replace(` + write + `, "direction", "write", "", "")`
+	}
+	mean := func(sum, count string) string { return "1e9 * " + rate(sum) + " / (" + rate(count) + " >= LEAST)" }
+	return []form{
+		{title: "operations", unit: "IOPS", query: both(rate(ops.read), rate(ops.write))},
+		{title: "throughput", unit: "B/s", query: both(rate(bytes.read), rate(bytes.write))},
+		{title: "latency", unit: "ns", query: both(mean(sum.read, count.read), mean(sum.write, count.write)), averages: true,
+			note: "Means over the operations of an interval; a gap with few operations."},
+	}
+}
+
+// rates are the charts of the metrics of package collect, of one kind of object.
+func rates(object string) []form {
+	last := func(name string) string { return "last_over_time(" + name + `{S,object="` + object + `"}[W])` }
+	ops := last(collect.OperationsRate)
+	return []form{
+		{title: "operations", unit: "IOPS", query: "sum by (direction) (" + ops + ")"},
+		{title: "throughput", unit: "B/s", query: "sum by (direction) (" + last(collect.BytesRate) + ")"},
+		{title: "latency", unit: "ns", averages: true, note: "Means over the operations of an interval; a gap with few operations.",
+			query: "1e9 * sum by (direction) (" + last(collect.Latency) + " * " + ops + ") / sum by (direction) (" + ops + " and " + last(collect.Latency) + ")"},
+		{title: "CPU", unit: "%", query: `100 * max by (name) (last_over_time(` + collect.CPUUsage + `{S,object="host"}[W]))`},
+	}
+}
+
+// Record collects how sources answered.
+type Record map[string]*readings
+
+type readings struct {
+	tries, answers int
+	ages           []float64
+}
+
+// agesMax bounds the ages that are kept of a source.
+const agesMax = 100_000
+
+// Add takes a sample of the record, if it is about a source.
+func (r Record) Add(s *result.Sample) {
+	if s.Name != collect.Up && s.Name != collect.Age {
+		return
+	}
+	one := r[s.Labels[collect.LabelSource]]
+	if one == nil {
+		one = &readings{}
+		r[s.Labels[collect.LabelSource]] = one
+	}
+	switch {
+	case s.Name == collect.Age && len(one.ages) < agesMax:
+		one.ages = append(one.ages, s.Value)
+	case s.Name == collect.Up:
+		one.tries++
+		if s.Value == 1 {
+			one.answers++
+		}
+	}
+}
+
+// Describe is one sentence on where numbers of a source come from, how often it was read and how old its values were.
+func (r Record) Describe(s result.SourceInfo) string {
+	text := fmt.Sprintf("Counters of source %s (%s), read every %s", s.Name, s.Kind, unit.FormatDuration(time.Duration(s.IntervalNanos)))
+	one := r[s.Name]
+	if one == nil {
+		return text
+	}
+	if n := len(one.ages); n > 0 {
+		slices.Sort(one.ages)
+		text += fmt.Sprintf("; values were %s to %s old when read", age(one.ages[0]), age(one.ages[n-1]))
+	}
+	if one.answers < one.tries {
+		text += fmt.Sprintf("; %d of %d readings failed", one.tries-one.answers, one.tries)
+	}
+	if s.TLS != "" {
+		text += "; TLS " + s.TLS
+	}
+	return text
+}
+
+func age(seconds float64) string {
+	return unit.FormatDuration(time.Duration(math.Round(seconds)) * time.Second)
+}
+
+// Result is the chart as a result without data.
+func (c *Chart) Result(r Record, phase result.Window) result.Evaluated {
+	return result.Evaluated{
+		Name: "source " + c.Source.Name + " " + c.Title, Title: c.Source.Name + ": " + c.Title, Type: "metric", Unit: c.Unit, Unasked: true,
+		ReportGroup: Group, Hint: c.Note, Source: r.Describe(c.Source), Averages: c.Averages, FromNanos: phase.FromNanos, ToNanos: phase.ToNanos,
+		Series: []result.Series{}, Stats: []result.Stats{},
+	}
+}
