@@ -17,8 +17,8 @@ var vmMoved = rule.Rule{
 	Doc: "A VM stays on the node where the scenario places it until a step moves it. This one was restarted on another " +
 		"node after a failure (HA), moved by load balancing (DRS), or moved by an administrator. From then on its load " +
 		"uses the CPUs, network and local storage of another node, and per-node results count it there. Bragg polls the " +
-		"placement every 30 seconds, and at once where the platform reports the move: the claim then quotes it. A move after the run powered off the " +
-		"VM's node is expected, and so is the move back: its severity is info.",
+		"placement every 30 seconds, and at once where the platform reports the move: the claim then quotes it. A move after the run took the " +
+		"VM's node out of use is expected, and so is the move back: its severity is info.",
 	Example: `OLTP-0001 moved from host-1 to host-2 between 3:10 and 3:40 without a step of the run. The placement of OLTP differs from the scenario from then on.`,
 	Check:   checkVMMoved,
 }
@@ -38,7 +38,7 @@ func checkVMMoved(in *rule.Input) []finding.Finding {
 		switch {
 		case e.AfterCut:
 			f.Severity, f.Advice = finding.Info, "To keep VMs on their node, disable HA for them, as with vm_group.DisableHA."
-			f.Claim += " after the run powered off one of the two nodes"
+			f.Claim += " after the run took one of the two nodes out of use"
 			if len(loads) > 0 {
 				f.Claim += ". From then on it ran " + strings.Join(loads, ", ") + " there."
 			}

@@ -208,10 +208,10 @@ func TestRules(t *testing.T) {
 				{Kind: interval.EventPlaced, Group: "g", Subject: "vm-1", Node: "a"},
 				{AtNanos: 50 * second, Kind: interval.EventPlaced, Group: "g", Subject: "vm-1", Node: "b", From: "a", SpanNanos: 30 * second, Unasked: true, AfterCut: true},
 			}
-		}, "vm-moved", finding.Info, "vm-1 moved from a to b between 0:20 and 0:50 after the run powered off one of the two nodes. From then on it ran w there."},
+		}, "vm-moved", finding.Info, "vm-1 moved from a to b between 0:20 and 0:50 after the run took one of the two nodes out of use. From then on it ran w there."},
 		{"one that it started when all was over", func(m *made) {
 			m.in.Events = []interval.Event{{AtNanos: 80 * second, Kind: interval.EventPlaced, Group: "g", Subject: "vm-1", Node: "b", From: "a", SpanNanos: second, Unasked: true, AfterCut: true}}
-		}, "vm-moved", finding.Info, "after the run powered off one of the two nodes. Its group had no load at that time."},
+		}, "vm-moved", finding.Info, "after the run took one of the two nodes out of use. Its group had no load at that time."},
 		{"a VM that moved when all was over", func(m *made) {
 			m.in.Events = []interval.Event{{AtNanos: 80 * second, Kind: interval.EventPlaced, Group: "g", Subject: "vm-1", Node: "b", From: "a", SpanNanos: second, Unasked: true}}
 		}, "vm-moved", finding.Warning, "vm-1 moved from a to b between 1:19 and 1:20 without a step of the run. Its group had no load at that time."},

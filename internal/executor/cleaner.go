@@ -125,7 +125,7 @@ func (c *Cleaner) scenario() *scenario.Scenario {
 
 // env is the environment of a step after the death of its run.
 func (c *Cleaner) env(u *undoer, p plan.Step) *verb.Env {
-	return &verb.Env{Operations: u.fleet, VMs: u.fleet, Power: u.fleet, Nodes: u.nodes, Loads: deadLoads{u}, Notes: quietNotes{u.say}, Work: deadWork{},
+	return &verb.Env{Operations: u.fleet, VMs: u.fleet, Power: u.fleet, Nodes: u.nodes, Maintenance: u.nodes.Maintain, Loads: deadLoads{u}, Notes: quietNotes{u.say}, Work: deadWork{},
 		Target: c.Target, Tag: u.fleet.Tag(), Plan: u.plan, Step: p, Scenario: c.scenario(),
 		Dir: c.Dir, Private: u.journal.Private()}
 }

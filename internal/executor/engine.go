@@ -209,7 +209,7 @@ func (e *Engine) strayed(s fleet.Stray) {
 		Message: fmt.Sprintf("%s is on %s and no longer on %s, and no step moved it", s.VM.Name, e.nodeName(s.VM.NodeID), e.nodeName(s.From))}
 	if s.AfterCut() {
 		moved.Kind = interval.EventAnnotation
-		moved.Message = fmt.Sprintf("%s is on %s and no longer on %s: the platform moved it, since this run switched off a node that it was on",
+		moved.Message = fmt.Sprintf("%s is on %s and no longer on %s: the platform moved it, since this run took a node that it was on out of use",
 			s.VM.Name, e.nodeName(s.VM.NodeID), e.nodeName(s.From))
 	}
 	e.emit(interval.Event{Kind: interval.EventPlaced, Phase: e.phaseName(), Group: s.VM.Group, Subject: s.VM.Name, Node: s.VM.NodeID,

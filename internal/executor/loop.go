@@ -223,7 +223,7 @@ func (e *Engine) callStep(ctx context.Context, p plan.Step) (err error) {
 }
 
 func (e *Engine) env(p plan.Step) *verb.Env {
-	return &verb.Env{Operations: e.fleet, VMs: e.fleet, Power: e.fleet, Nodes: e.nodes, Loads: stepLoads{e.loads, p.Lasting}, Notes: notes{engine: e, step: p},
+	return &verb.Env{Operations: e.fleet, VMs: e.fleet, Power: e.fleet, Nodes: e.nodes, Maintenance: e.nodes.Maintain, Loads: stepLoads{e.loads, p.Lasting}, Notes: notes{engine: e, step: p},
 		Work: &work{engine: e}, Target: e.cfg.Target, Tag: e.fleet.Tag(), Plan: &e.plan.Plan, Step: p, Scenario: e.plan.Document, Dir: e.cfg.Dir,
 		Private: e.cfg.Journal.Private(), Mask: e.cfg.Mask, Logs: e.cfg.Collect}
 }

@@ -102,6 +102,29 @@ func (n *Nodes) On(ctx context.Context, index int) error {
 	return n.fleet.journal.Undone(control.Thing{Kind: control.ThingNodeOff, Node: node.ID})
 }
 
+// Maintain takes a node out of use, or puts it into use again. The platform may move VMs of the run meanwhile.
+func (n *Nodes) Maintain(ctx context.Context, index int, enter bool) error {
+	m, ok := n.fleet.target.(target.Maintainer)
+	if !ok {
+		return errors.New("put nodes into maintenance: the target cannot")
+	}
+	node := n.list[index]
+	act, what := m.ExitMaintenance, "put node %q into use: %w"
+	if enter {
+		act, what = m.EnterMaintenance, "put node %q into maintenance: %w"
+		n.fleet.flee(n.fleet.onNode(node.ID), node.ID)
+	}
+	err := act(ctx, node.ID)
+	n.fleet.look(ctx)
+	if err != nil {
+		return fmt.Errorf(what, node.Name, err)
+	}
+	if !enter {
+		n.fleet.restored(node.ID)
+	}
+	return nil
+}
+
 func (n *Nodes) State(ctx context.Context, index int) (target.PowerState, error) {
 	p, err := n.power()
 	if err != nil {

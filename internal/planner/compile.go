@@ -29,13 +29,14 @@ func (r *Refusal) ExitCode() int { return r.exit }
 func (r *Refusal) Unwrap() error { return r.ListError }
 
 const (
-	codePowerNotAllowed = "power-not-allowed"
-	codeShellNotAllowed = "shell-not-allowed"
-	codeLacks           = "lacks-capability"
+	codePowerNotAllowed       = "power-not-allowed"
+	codeMaintenanceNotAllowed = "maintenance-not-allowed"
+	codeShellNotAllowed       = "shell-not-allowed"
+	codeLacks                 = "lacks-capability"
 )
 
 // targetCodes are the codes of diagnostics of a valid scenario on an unsuitable target.
-var targetCodes = []string{codeLacks, codePowerNotAllowed, codeShellNotAllowed, "node-range", "lacks-template"}
+var targetCodes = []string{codeLacks, codePowerNotAllowed, codeMaintenanceNotAllowed, codeShellNotAllowed, "node-range", "lacks-template"}
 
 // Bound is a call with its kind and a factory, so that it can be bound again with another time factor.
 type Bound struct {
@@ -172,7 +173,7 @@ func exitOf(problems diag.List) int {
 		case d.Severity != diag.SeverityError:
 		case !slices.Contains(targetCodes, d.Code):
 			return diag.ExitData
-		case d.Code == codePowerNotAllowed:
+		case d.Code == codePowerNotAllowed || d.Code == codeMaintenanceNotAllowed:
 			exit = diag.ExitRefused
 		}
 	}
@@ -324,6 +325,10 @@ func (c *binder) checkCapabilities(kind verb.Kind, problems *verb.Problems) {
 		}
 		problems.Hint("", codeLacks, fmt.Sprintf("the provider %q does not offer %q", c.inventory.Provider, need),
 			fmt.Sprintf("%s cannot run on target %q", kind.Name, c.inventory.Name))
+	}
+	if kind.MaintainsNodes && !c.inventory.MaintenanceAllowed && slices.Contains(c.capabilities, target.CapMaintenance) {
+		problems.Hint("", codeMaintenanceNotAllowed, "the target file allows it with allow: {maintenance: true}",
+			fmt.Sprintf("%s puts nodes into maintenance, which target %q does not allow", kind.Name, c.inventory.Name))
 	}
 	if kind.SwitchesNodes && !c.inventory.PowerAllowed {
 		problems.Hint("", codePowerNotAllowed, "the target file allows it with allow: {node_power: true}",

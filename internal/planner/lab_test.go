@@ -20,7 +20,7 @@ type lab struct {
 func newLab(t *testing.T, nodes int) *lab {
 	t.Helper()
 	opened, err := fake.Open(t.Context(), target.Config{Provider: "fake", Name: "lab", NodeCount: nodes,
-		Allow: target.Allow{NodePower: true}}, target.OpenOptions{})
+		Allow: target.Allow{NodePower: true, Maintenance: true}}, target.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package step
 import (
 	"context"
 
+	"github.com/braggdev/bragg/internal/step/example"
 	"github.com/braggdev/bragg/internal/verb"
 )
 
@@ -14,7 +15,7 @@ var clusterCleanUp = verb.Kind{
 		"were switched off by another party stay off. The log of the run lists all foreign objects on the target, with the reason. " +
 		"At the beginning of setup the step therefore finds nothing to do. Its work at the end of teardown is also done at the end " +
 		"of every run.",
-	Example: exampleLoad + `
+	Example: example.Load + `
 setup:
   - cluster.CleanUp: {}
   - vm_group.CloneFromTemplate:
@@ -36,13 +37,13 @@ func (s *cleanUp) Effect(*verb.View) verb.Effect { return verb.Effect{CleansUp: 
 
 func (s *cleanUp) Run(ctx context.Context, env *verb.Env) error {
 	for _, index := range env.Nodes.SwitchedOff() {
-		annotate(env, s.Annotate, "Powering on %s", env.Plan.Target.Nodes[index].Name)
+		env.Mark(s.Annotate, "Powering on %s", env.Plan.Target.Nodes[index].Name)
 		if err := env.Nodes.On(ctx, index); err != nil {
 			return err
 		}
 	}
 	env.Loads.Remove(ctx)
-	annotate(env, s.Annotate, "Deleting the run's VMs")
+	env.Mark(s.Annotate, "Deleting the run's VMs")
 	if err := env.VMs.Delete(ctx); err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package step
 import (
 	"context"
 
+	"github.com/braggdev/bragg/internal/step/example"
 	"github.com/braggdev/bragg/internal/verb"
 )
 
@@ -11,7 +12,7 @@ var clusterDeleteCurieVMs = verb.Kind{
 	Summary: "Delete all VMs of this run with their disks and snapshots.",
 	Doc: "The name is X-Ray's. VMs of other runs, of X-Ray or of other users are not touched. At the end of every run this " +
 		"happens anyway.",
-	Example: exampleIdle + `setup:
+	Example: example.Idle + `setup:
   - vm_group.CloneFromTemplate:
       vm_group_name: Workers
 run:
@@ -30,10 +31,10 @@ type deleteAll struct {
 func (s *deleteAll) Effect(*verb.View) verb.Effect { return verb.Effect{CleansUp: true} }
 
 func (s *deleteAll) Run(ctx context.Context, env *verb.Env) error {
-	annotate(env, s.Annotate, "Deleting all VMs of the run")
+	env.Mark(s.Annotate, "Deleting all VMs of the run")
 	if err := env.VMs.Delete(ctx); err != nil {
 		return err
 	}
-	annotate(env, s.Annotate, "Finished deleting all VMs of the run")
+	env.Mark(s.Annotate, "Finished deleting all VMs of the run")
 	return nil
 }

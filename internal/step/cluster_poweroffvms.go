@@ -3,6 +3,7 @@ package step
 import (
 	"context"
 
+	"github.com/braggdev/bragg/internal/step/example"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/verb"
 )
@@ -11,7 +12,7 @@ var clusterPowerOffCurieVMs = verb.Kind{
 	Name:    "cluster.PowerOffCurieVMs",
 	Summary: "Power off all VMs of this run.",
 	Doc:     "The name is X-Ray's. VMs of other runs, of X-Ray or of other users are not touched.",
-	Example: exampleIdle + `setup:
+	Example: example.Idle + `setup:
   - vm_group.CloneFromTemplate:
       vm_group_name: Workers
       power_on: True
@@ -32,12 +33,12 @@ type powerOffAll struct {
 func (s *powerOffAll) Effect(*verb.View) verb.Effect { return verb.Effect{HaltsAll: true} }
 
 func (s *powerOffAll) Run(ctx context.Context, env *verb.Env) error {
-	annotate(env, s.Annotate, "Powering off all VMs of the run")
+	env.Mark(s.Annotate, "Powering off all VMs of the run")
 	if vms := env.VMs.Of(""); len(vms) > 0 {
 		if err := env.Power.Off(ctx, vms); err != nil {
 			return err
 		}
 	}
-	annotate(env, s.Annotate, "Finished powering off all VMs of the run")
+	env.Mark(s.Annotate, "Finished powering off all VMs of the run")
 	return nil
 }

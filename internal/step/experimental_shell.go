@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os/exec"
 
+	"github.com/braggdev/bragg/internal/step/example"
 	"github.com/braggdev/bragg/internal/step/external"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/verb"
@@ -16,11 +17,11 @@ var experimentalShell = verb.Kind{
 	Doc: "Runs programs of the scenario with your rights, so it needs --allow-shell: allow it only for scenarios that you " +
 		"trust. The command runs in the run's folder; it is killed with all that it started when the run is stopped. On a " +
 		"simulated target it is only recorded.",
-	Example: exampleLoad + `
+	Example: example.Load + `
 setup:
   - experimental.Shell:
       cmd: date
-` + exampleWait,
+` + example.Wait,
 	Needs: []target.Capability{target.CapHostShell},
 	New:   func() verb.Step { return new(shell) },
 }
@@ -42,6 +43,6 @@ func (s *shell) Run(ctx context.Context, env *verb.Env) error {
 	if err := external.Run(ctx, env, cmd); err != nil {
 		return err
 	}
-	annotate(env, s.Annotate, "%s", s.Command)
+	env.Mark(s.Annotate, "%s", s.Command)
 	return nil
 }

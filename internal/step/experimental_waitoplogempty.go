@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/braggdev/bragg/internal/step/example"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/verb"
 )
@@ -14,11 +15,11 @@ var experimentalWaitOplogEmpty = verb.Kind{
 	Name:    "experimental.WaitOplogEmpty",
 	Summary: "Wait until the cluster's write cache is empty.",
 	Doc:     "The name is that of Nutanix's write cache; any target that can tell whether its cache is empty offers the step.",
-	Example: exampleLoad + `
+	Example: example.Load + `
 setup:
   - experimental.WaitOplogEmpty:
       timeout: 60
-` + exampleWait,
+` + example.Wait,
 	Needs: []target.Capability{target.CapDrain},
 	Waits: true,
 	New:   func() verb.Step { return new(waitOplogEmpty) },

@@ -15,6 +15,7 @@ import (
 	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/planner/plannertest"
 	"github.com/braggdev/bragg/internal/step"
+	"github.com/braggdev/bragg/internal/step/example"
 	"github.com/braggdev/bragg/internal/target"
 	targets "github.com/braggdev/bragg/internal/target/builtin"
 	"github.com/braggdev/bragg/internal/testreq"
@@ -52,7 +53,7 @@ func guide(t *testing.T) string {
 	}
 	start, _ := (verb.Catalog{Steps: step.All()}).Kind("workload.Start")
 	head, _, _ := strings.Cut(start.Example, "\nsetup:")
-	fmt.Fprintf(&b, guideMiddle, head, step.ExampleJob, step.ExamplePlaybook)
+	fmt.Fprintf(&b, guideMiddle, head, example.Job, example.Playbook)
 	for _, k := range step.All() {
 		describeKind(&b, k)
 	}

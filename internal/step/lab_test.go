@@ -1,6 +1,7 @@
 package step_test
 
 import (
+	"github.com/braggdev/bragg/internal/step/example"
 	"os"
 	"sync"
 	"testing"
@@ -12,7 +13,6 @@ import (
 	"github.com/braggdev/bragg/internal/executor/executortest"
 	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/scenario"
-	"github.com/braggdev/bragg/internal/step"
 	"github.com/braggdev/bragg/internal/target"
 )
 
@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func parse(t *testing.T, text string) *scenario.Scenario {
 	t.Helper()
-	files := fstest.MapFS{"test.yml": {Data: []byte(text)}, "load.fio": {Data: []byte(step.ExampleJob)}, "site.yml": {Data: []byte(step.ExamplePlaybook)}}
+	files := fstest.MapFS{"test.yml": {Data: []byte(text)}, "load.fio": {Data: []byte(example.Job)}, "site.yml": {Data: []byte(example.Playbook)}}
 	sc, err := scenario.Load(t.Context(), scenario.Source{FS: files, Name: "example", Trusted: true}, scenario.Options{})
 	if err != nil {
 		t.Fatalf("%s\n%s", describe(t, err), text)

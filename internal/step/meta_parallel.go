@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/braggdev/bragg/internal/scenario"
+	"github.com/braggdev/bragg/internal/step/example"
 	"github.com/braggdev/bragg/internal/verb"
 )
 
@@ -17,7 +18,7 @@ var metaParallel = verb.Kind{
 		"async continues after its end. Undo runs in the reverse order of execution. It cannot be nested, and is " +
 		"not allowed in teardown.\n\n" +
 		"The name is an extension of X-Ray's language.",
-	Example: exampleDeployed + `run:
+	Example: example.Deployed + `run:
   - meta.Parallel:
       branches:
         - - workload.Start:

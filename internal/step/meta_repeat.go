@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/scenario"
+	"github.com/braggdev/bragg/internal/step/example"
 	"github.com/braggdev/bragg/internal/verb"
 )
 
@@ -18,7 +19,7 @@ var metaRepeat = verb.Kind{
 		"step. A rehearsal shortens duration_secs as it does runtimes, and leaves count alone. It is not allowed in teardown.\n\n" +
 		"With duration_secs alone, one of the steps must have a duration (runtime_secs, test.Wait). " +
 		"The name is an extension of X-Ray's language; a loop in the template does the same where the number is known.",
-	Example: exampleDeployed + `run:
+	Example: example.Deployed + `run:
   - meta.Repeat:
       count: 3
       steps:

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/braggdev/bragg/internal/scenario"
+	"github.com/braggdev/bragg/internal/step/example"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/verb"
 )
@@ -15,7 +16,7 @@ var metaRollingUpgrade = verb.Kind{
 	Doc: "For each node in turn: the VMs of all groups are migrated from it to the next node, the node is shut down and " +
 		"powered on again, and the VMs are migrated back. The plan shows the single steps. node_count limits how many nodes " +
 		"are restarted, from the first on; without it all are.",
-	Example: exampleDeployed + `run:
+	Example: example.Deployed + `run:
   - workload.Start:
       workload_name: Load
       runtime_secs: 60

@@ -66,7 +66,7 @@ func switchNodes(ctx context.Context, env *verb.Env, s nodeSwitch, act func(ctx 
 	err := eachNode(indexes, func(index int) error {
 		ctx, leave := target.WithGate(ctx, gate)
 		defer leave()
-		annotate(env, s.mark, "%s %s", s.saying, env.Plan.Target.Nodes[index].Name)
+		env.Mark(s.mark, "%s %s", s.saying, env.Plan.Target.Nodes[index].Name)
 		return act(ctx, index)
 	})
 	if err != nil || s.wait <= 0 {
@@ -91,7 +91,7 @@ func awaitNodes(ctx context.Context, env *verb.Env, s nodeSwitch) error {
 		return err
 	}
 	for _, index := range indexes {
-		annotate(env, s.mark, "%s is %s", env.Plan.Target.Nodes[index].Name, s.want)
+		env.Mark(s.mark, "%s is %s", env.Plan.Target.Nodes[index].Name, s.want)
 	}
 	return nil
 }

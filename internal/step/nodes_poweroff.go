@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/braggdev/bragg/internal/step/example"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/verb"
 )
@@ -14,7 +15,7 @@ var nodesPowerOff = verb.Kind{
 	Doc: "The commands go to all nodes at the same time. Unless wait_secs is 0 the step then waits until the nodes are off. " +
 		"Loads on VMs of these nodes end; that is annotated and does not fail the run. In any case the nodes are powered " +
 		"on again at the end of the run, before anything else is undone.",
-	Example: exampleDeployed + `run:
+	Example: example.Deployed + `run:
   - workload.Start:
       workload_name: Load
       runtime_secs: 5

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/braggdev/bragg/internal/step/example"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/verb"
 )
@@ -14,7 +15,7 @@ var nodesPowerOn = verb.Kind{
 	Doc: "The commands go to all nodes at the same time. Unless wait_secs is 0 the step then waits until the nodes are on " +
 		"and the cluster, where it can tell, is ready. VMs do not come back by themselves on every target: " +
 		"vm_group.PowerOn starts them.",
-	Example: exampleIdle + `setup:
+	Example: example.Idle + `setup:
   - cluster.CleanUp: {}
 run:
   - nodes.PowerOff:

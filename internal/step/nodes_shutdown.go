@@ -1,6 +1,7 @@
 package step
 
 import (
+	"github.com/braggdev/bragg/internal/step/example"
 	"github.com/braggdev/bragg/internal/verb"
 )
 
@@ -10,7 +11,7 @@ var nodesShutdown = verb.Kind{
 	Doc: "The requests go to all nodes at the same time. Unless wait_secs is 0 the step then waits until the nodes are off. " +
 		"Loads on VMs that are still there end; that is annotated and does not fail the run. The nodes are powered on again at the " +
 		"end of the run at the latest.",
-	Example: exampleIdle + `setup:
+	Example: example.Idle + `setup:
   - cluster.CleanUp: {}
 run:
   - nodes.Shutdown:

@@ -1,6 +1,7 @@
 package step
 
 import (
+	"github.com/braggdev/bragg/internal/step/example"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/verb"
 )
@@ -9,7 +10,7 @@ var nodesWaitForPowerOn = verb.Kind{
 	Name:    "nodes.WaitForPowerOn",
 	Summary: "Wait until nodes are on and the cluster is ready.",
 	Doc:     "For nodes that were powered on with wait_secs: 0.",
-	Example: exampleIdle + `setup:
+	Example: example.Idle + `setup:
   - cluster.CleanUp: {}
 run:
   - nodes.PowerOff:

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/playbook"
+	"github.com/braggdev/bragg/internal/step/example"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/unit"
 	"github.com/braggdev/bragg/internal/verb"
@@ -22,7 +23,7 @@ var playbookRun = verb.Kind{
 		"nodes for the target's hosts, and cvms for the storage controller VMs of a Nutanix cluster; a plan for a target without them refuses cvms. " +
 		"The playbook also finds the variables output_directory, a folder whose content stays with the run, and hypervisor: ahv or esx as in " +
 		"X-Ray, kvm on libvirt, not set elsewhere. variables of the step win over both. On a simulated target the playbook is only recorded.",
-	Example: exampleIdle + `setup:
+	Example: example.Idle + `setup:
   - vm_group.CloneFromTemplate:
       vm_group_name: Workers
       power_on: True
@@ -115,6 +116,6 @@ func (s *playbookStep) Run(ctx context.Context, env *verb.Env) error {
 	if err := s.book().Run(ctx, env); err != nil {
 		return fmt.Errorf("run playbook %q: %w", s.Filename, err)
 	}
-	annotate(env, s.Annotate, "Playbook %s has run", s.Filename)
+	env.Mark(s.Annotate, "Playbook %s has run", s.Filename)
 	return nil
 }

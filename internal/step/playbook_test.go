@@ -18,6 +18,7 @@ import (
 	"github.com/braggdev/bragg/internal/playbook"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/step"
+	"github.com/braggdev/bragg/internal/step/example"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/verb"
 )
@@ -46,8 +47,8 @@ func TestExamplePlaybook(t *testing.T) {
 	if !strings.Contains(kind.Example, "filename: site.yml\n") || !strings.Contains(kind.Example, "inventory: [Workers]\n") {
 		t.Error(kind.Example)
 	}
-	if fault := playbook.Fault(step.ExamplePlaybook); fault != "" || !strings.HasPrefix(step.ExamplePlaybook, "- hosts: Workers\n") {
-		t.Errorf("%s: %s", fault, step.ExamplePlaybook)
+	if fault := playbook.Fault(example.Playbook); fault != "" || !strings.HasPrefix(example.Playbook, "- hosts: Workers\n") {
+		t.Errorf("%s: %s", fault, example.Playbook)
 	}
 }
 
@@ -65,7 +66,7 @@ func TestPlaybook(t *testing.T) {
       variables: {iterations: 3}
 `
 	writeFile(t, filepath.Join(dir, "test.yml"), text, 0o644)
-	writeFile(t, filepath.Join(dir, "load.fio"), step.ExampleJob, 0o644)
+	writeFile(t, filepath.Join(dir, "load.fio"), example.Job, 0o644)
 	writeFile(t, filepath.Join(dir, "site.yml"), "- hosts: all\n", 0o644)
 	sc, err := scenario.Load(t.Context(), scenario.Source{Path: dir, Trusted: true}, scenario.Options{})
 	if err != nil {
@@ -135,7 +136,7 @@ func TestPlaybookOfAZipFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	z := zip.NewWriter(f)
-	for name, data := range map[string]string{"v/test.yml": text, "v/load.fio": step.ExampleJob, "v/site.yml": "- hosts: all\n", "v/more/tool": "x"} {
+	for name, data := range map[string]string{"v/test.yml": text, "v/load.fio": example.Job, "v/site.yml": "- hosts: all\n", "v/more/tool": "x"} {
 		w, err := z.Create(name)
 		if err == nil {
 			_, err = w.Write([]byte(data))
@@ -196,7 +197,7 @@ func TestPlaybooksThatRunNowhere(t *testing.T) {
 		dir := t.TempDir()
 		text := begin + "run:\n  - playbook.Run: {filename: site.yml, inventory: " + c.inventory + ", remote_user: u}\n"
 		writeFile(t, filepath.Join(dir, "test.yml"), text, 0o644)
-		writeFile(t, filepath.Join(dir, "load.fio"), step.ExampleJob, 0o644)
+		writeFile(t, filepath.Join(dir, "load.fio"), example.Job, 0o644)
 		writeFile(t, filepath.Join(dir, "site.yml"), c.playbook, 0o644)
 		sc, err := scenario.Load(t.Context(), scenario.Source{Path: dir, Trusted: true}, scenario.Options{})
 		if err != nil {

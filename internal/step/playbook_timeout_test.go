@@ -1,6 +1,7 @@
 package step_test
 
 import (
+	"github.com/braggdev/bragg/internal/step/example"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,7 +10,6 @@ import (
 	"github.com/braggdev/bragg/internal/executor"
 	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/scenario"
-	"github.com/braggdev/bragg/internal/step"
 	"github.com/braggdev/bragg/internal/target"
 )
 
@@ -25,7 +25,7 @@ func TestPlaybookThatHangs(t *testing.T) {
       remote_user: nutanix
       timeout_secs: 1
 `, 0o644)
-	writeFile(t, filepath.Join(dir, "load.fio"), step.ExampleJob, 0o644)
+	writeFile(t, filepath.Join(dir, "load.fio"), example.Job, 0o644)
 	writeFile(t, filepath.Join(dir, "site.yml"), "- hosts: all\n", 0o644)
 	sc, err := scenario.Load(t.Context(), scenario.Source{Path: dir, Trusted: true}, scenario.Options{})
 	if err != nil {

@@ -9,24 +9,23 @@
 package step
 
 import (
-	"fmt"
-
+	"github.com/braggdev/bragg/internal/step/check"
 	"github.com/braggdev/bragg/internal/verb"
 )
 
 // All lists every step, in the order of the guide.
 func All() []verb.Kind {
 	return []verb.Kind{
-		checkClusterReady,
-		checkClustersMatch,
-		checkHypervisorConnectivity,
-		checkNodePowerManagementConnectivity,
-		checkOobConfigured,
-		checkPrismConnectivity,
-		checkPrismDatastoreVisible,
-		checkPrismHostInSameCluster,
-		checkVCenterConnectivity,
-		checkVSphereDatastoreVisible,
+		check.ClusterReady,
+		check.ClustersMatch,
+		check.HypervisorConnectivity,
+		check.NodePowerManagementConnectivity,
+		check.OobConfigured,
+		check.PrismConnectivity,
+		check.PrismDatastoreVisible,
+		check.PrismHostInSameCluster,
+		check.VCenterConnectivity,
+		check.VSphereDatastoreVisible,
 		clusterCleanUp,
 		clusterDeleteCurieVMs,
 		clusterPowerOffCurieVMs,
@@ -35,6 +34,8 @@ func All() []verb.Kind {
 		metaParallel,
 		metaRepeat,
 		metaRollingUpgrade,
+		nodesEnterMaintenance,
+		nodesExitMaintenance,
 		nodesPowerOff,
 		nodesPowerOn,
 		nodesShutdown,
@@ -45,6 +46,7 @@ func All() []verb.Kind {
 		testWait,
 		groupCloneFromTemplate,
 		groupCreatePeriodicSnapshots,
+		groupCreateSnapshot,
 		groupDisableHA,
 		groupEnableHA,
 		groupGrow,
@@ -52,6 +54,7 @@ func All() []verb.Kind {
 		groupPowerOff,
 		groupPowerOn,
 		groupRelocateGroupDatastore,
+		groupRevertToSnapshot,
 		groupResetGroupPlacement,
 		groupRunCommand,
 		groupWaitForPowerOn,
@@ -61,12 +64,5 @@ func All() []verb.Kind {
 		workloadStart,
 		workloadStop,
 		workloadWait,
-	}
-}
-
-// annotate adds an annotation to charts if the scenario requests it.
-func annotate(env *verb.Env, on bool, format string, args ...any) {
-	if on {
-		env.Notes.Annotate(fmt.Sprintf(format, args...))
 	}
 }

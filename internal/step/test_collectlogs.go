@@ -3,6 +3,7 @@ package step
 import (
 	"context"
 
+	"github.com/braggdev/bragg/internal/step/example"
 	"github.com/braggdev/bragg/internal/verb"
 )
 
@@ -10,7 +11,7 @@ var testCollectCurieVMLogs = verb.Kind{
 	Name:    "test.CollectCurieVMLogs",
 	Summary: "Copy the logs of the agents on all VMs into the run's folder.",
 	Doc:     "The name is X-Ray's. VMs that are powered off are left out.",
-	Example: exampleDeployed + `run:
+	Example: example.Deployed + `run:
   - test.Wait:
       duration_secs: 1
 teardown:
@@ -24,6 +25,6 @@ type collectLogs struct {
 }
 
 func (s *collectLogs) Run(ctx context.Context, env *verb.Env) error {
-	annotate(env, s.Annotate, "Collecting logs")
+	env.Mark(s.Annotate, "Collecting logs")
 	return env.Collect(ctx, env.VMs.Of(""))
 }

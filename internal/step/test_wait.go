@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/braggdev/bragg/internal/step/example"
 	"github.com/braggdev/bragg/internal/unit"
 	"github.com/braggdev/bragg/internal/verb"
 )
@@ -12,7 +13,7 @@ var testWait = verb.Kind{
 	Name:    "test.Wait",
 	Summary: "Wait for a while.",
 	Doc:     "Loads that were started with async go on. A stop of the run ends the wait.",
-	Example: exampleLoad + `
+	Example: example.Load + `
 setup:
   - cluster.CleanUp: {}
 run:
@@ -42,7 +43,7 @@ func (s *wait) Effect(*verb.View) verb.Effect {
 func (s *wait) Estimate(*verb.View) time.Duration { return s.Duration }
 
 func (s *wait) Run(ctx context.Context, env *verb.Env) error {
-	annotate(env, s.Annotate, "Waiting for %s", unit.FormatDuration(s.Duration))
+	env.Mark(s.Annotate, "Waiting for %s", unit.FormatDuration(s.Duration))
 	timer := time.NewTimer(s.Duration)
 	defer timer.Stop()
 	select {
@@ -50,6 +51,6 @@ func (s *wait) Run(ctx context.Context, env *verb.Env) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	annotate(env, s.Annotate, "Waited for %s", unit.FormatDuration(s.Duration))
+	env.Mark(s.Annotate, "Waited for %s", unit.FormatDuration(s.Duration))
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/braggdev/bragg/internal/step/example"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/verb"
 )
@@ -14,7 +15,7 @@ var groupCloneFromTemplate = verb.Kind{
 	Doc: "VMs are dealt to the group's nodes in turn; a group without a count has one VM per node. They have empty data " +
 		"disks and are powered off unless power_on is set. Where the target knows automatic balancing and restart after a " +
 		"node failure (DRS, HA), both are switched off for the new VMs unless the scenario says otherwise.",
-	Example: exampleDeployed + exampleWait,
+	Example: example.Deployed + example.Wait,
 	New:     func() verb.Step { return new(cloneFromTemplate) },
 }
 
@@ -49,7 +50,7 @@ func (s *cloneFromTemplate) Check(v *verb.View, problems *verb.Problems) {
 }
 
 func (s *cloneFromTemplate) Run(ctx context.Context, env *verb.Env) error {
-	annotate(env, s.Annotate, "%s: cloning VMs", s.Group)
+	env.Mark(s.Annotate, "%s: cloning VMs", s.Group)
 	vms, err := env.VMs.Deploy(ctx, s.Group)
 	if err != nil {
 		return err
@@ -66,7 +67,7 @@ func (s *cloneFromTemplate) Run(ctx context.Context, env *verb.Env) error {
 			}
 		}
 	}
-	annotate(env, s.Annotate, "%s: finished cloning VMs", s.Group)
+	env.Mark(s.Annotate, "%s: finished cloning VMs", s.Group)
 	if !s.PowerOn {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/interval"
+	"github.com/braggdev/bragg/internal/step/example"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/verb"
 )
@@ -15,7 +16,7 @@ var groupCreatePeriodicSnapshots = verb.Kind{
 	Summary: "Take snapshots of all VMs of a group at a fixed interval.",
 	Doc: "The first snapshot is taken at once, and the step ends with the last: n snapshots take n−1 intervals. With async " +
 		"they are taken beside the following steps, until the run phase ends. Snapshots are removed with their VMs.",
-	Example: exampleDeployed + `run:
+	Example: example.Deployed + `run:
   - vm_group.CreatePeriodicSnapshots:
       vm_group_name: Workers
       num_snapshots: 2
@@ -88,7 +89,7 @@ func (s *createSnapshots) take(ctx context.Context, env *verb.Env) error {
 		if err := env.Timed(ctx, interval.OperationSnapshot, vms, take); err != nil {
 			return fmt.Errorf("take snapshot %d of group %q: %w", i+1, s.Group, err)
 		}
-		annotate(env, s.Annotate, "%s: snapshot %d of %d", s.Group, i+1, s.Count)
+		env.Mark(s.Annotate, "%s: snapshot %d of %d", s.Group, i+1, s.Count)
 	}
 	return nil
 }

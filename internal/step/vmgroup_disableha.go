@@ -3,6 +3,7 @@ package step
 import (
 	"context"
 
+	"github.com/braggdev/bragg/internal/step/example"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/verb"
 )
@@ -11,9 +12,9 @@ var groupDisableHA = verb.Kind{
 	Name:    "vm_group.DisableHA",
 	Summary: "Keep the cluster from restarting the run's VMs on another node after a node failure.",
 	Doc:     "As in X-Ray the step names a group and acts on all VMs of the run.",
-	Example: exampleDeployed + `  - vm_group.DisableHA:
+	Example: example.Deployed + `  - vm_group.DisableHA:
       vm_group_name: Workers
-` + exampleWait,
+` + example.Wait,
 	Needs: []target.Capability{target.CapPlacement},
 	New:   func() verb.Step { return new(disableHA) },
 }

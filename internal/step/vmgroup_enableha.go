@@ -3,6 +3,7 @@ package step
 import (
 	"context"
 
+	"github.com/braggdev/bragg/internal/step/example"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/verb"
 )
@@ -12,9 +13,9 @@ var groupEnableHA = verb.Kind{
 	Summary: "Let the cluster restart the run's VMs on another node after a node failure.",
 	Doc: "As in X-Ray the step names a group and acts on all VMs of the run. At the end of the run it is undone before " +
 		"VMs are deleted, so that the cluster does not restart VMs that are being deleted.",
-	Example: exampleDeployed + `  - vm_group.EnableHA:
+	Example: example.Deployed + `  - vm_group.EnableHA:
       vm_group_name: Workers
-` + exampleWait,
+` + example.Wait,
 	Needs: []target.Capability{target.CapPlacement},
 	New:   func() verb.Step { return new(enableHA) },
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/braggdev/bragg/internal/step/example"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/verb"
 )
@@ -15,7 +16,7 @@ var groupGrow = verb.Kind{
 		"clones; they are powered on when that VM is. count_per_node or count_per_cluster says how many VMs the group has " +
 		"afterwards, which must be more than before. VMs that were moved meanwhile are moved back first, where the target " +
 		"can.",
-	Example: exampleLoad + `
+	Example: example.Load + `
 setup:
   - vm_group.CloneFromTemplate:
       vm_group_name: Workers
@@ -91,10 +92,10 @@ func (s *grow) Run(ctx context.Context, env *verb.Env) error {
 	}
 	g, _ := env.Plan.Group(s.Group)
 	scenarioCount := s.count(len(g.NodeIndexes))
-	annotate(env, s.Annotate, "%s: growing from %d to %d VMs", s.Group, len(env.VMs.Of(s.Group)), g.Scaled(scenarioCount))
+	env.Mark(s.Annotate, "%s: growing from %d to %d VMs", s.Group, len(env.VMs.Of(s.Group)), g.Scaled(scenarioCount))
 	if _, err := env.VMs.Grow(ctx, s.Group, scenarioCount, s.Linked); err != nil {
 		return err
 	}
-	annotate(env, s.Annotate, "%s: finished growing", s.Group)
+	env.Mark(s.Annotate, "%s: finished growing", s.Group)
 	return nil
 }

@@ -26,6 +26,6 @@ func setHA(ctx context.Context, env *verb.Env, enabled bool, group string, mark 
 	if enabled {
 		state = "on"
 	}
-	annotate(env, mark, "%s: restart after a node failure is %s", group, state)
+	env.Mark(mark, "%s: restart after a node failure is %s", group, state)
 	return nil
 }

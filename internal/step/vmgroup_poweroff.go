@@ -3,6 +3,7 @@ package step
 import (
 	"context"
 
+	"github.com/braggdev/bragg/internal/step/example"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/verb"
 )
@@ -11,7 +12,7 @@ var groupPowerOff = verb.Kind{
 	Name:    "vm_group.PowerOff",
 	Summary: "Cut the power of a group's VMs, without a shutdown.",
 	Doc:     "A load that still runs there ends; that is annotated and does not fail the run.",
-	Example: exampleDeployed + `run:
+	Example: example.Deployed + `run:
   - test.Wait:
       duration_secs: 1
   - vm_group.PowerOff:
@@ -40,6 +41,6 @@ func (s *powerOffGroup) Run(ctx context.Context, env *verb.Env) error {
 	if err != nil {
 		return err
 	}
-	annotate(env, s.Annotate, "%s: powering off VMs", s.Group)
+	env.Mark(s.Annotate, "%s: powering off VMs", s.Group)
 	return env.Power.Off(ctx, vms)
 }

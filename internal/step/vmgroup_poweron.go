@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/braggdev/bragg/internal/step/example"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/verb"
 )
@@ -17,14 +18,14 @@ var groupPowerOn = verb.Kind{
 	Summary: "Power on the VMs of a group and wait until their agents answer.",
 	Doc: "At most max_concurrent VMs are powered on at a time, which softens a boot storm. A system that boots " +
 		"may take 15 minutes until its agent answers.",
-	Example: exampleLoad + `
+	Example: example.Load + `
 setup:
   - vm_group.CloneFromTemplate:
       vm_group_name: Workers
   - vm_group.PowerOn:
       vm_group_name: Workers
       max_concurrent: 2
-` + exampleWait,
+` + example.Wait,
 	Needs: []target.Capability{target.CapVMPower},
 	New:   func() verb.Step { return new(powerOn) },
 }
@@ -55,7 +56,7 @@ func (s *powerOn) Run(ctx context.Context, env *verb.Env) error {
 	if err != nil {
 		return err
 	}
-	annotate(env, s.Annotate, "%s: powering on VMs", s.Group)
+	env.Mark(s.Annotate, "%s: powering on VMs", s.Group)
 	for batch := range slices.Chunk(vms, s.MaxConcurrent) {
 		if err := env.Power.On(ctx, batch); err != nil {
 			return err
@@ -66,7 +67,7 @@ func (s *powerOn) Run(ctx context.Context, env *verb.Env) error {
 	if err := waitReachable(ctx, env, patience{group: s.Group, timeout: timeout}); err != nil {
 		return err
 	}
-	annotate(env, s.Annotate, "%s: finished powering on VMs", s.Group)
+	env.Mark(s.Annotate, "%s: finished powering on VMs", s.Group)
 	return nil
 }
 

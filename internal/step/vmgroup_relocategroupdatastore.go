@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/braggdev/bragg/internal/step/example"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/verb"
 )
@@ -11,7 +12,7 @@ import (
 var groupRelocateGroupDatastore = verb.Kind{
 	Name:    "vm_group.RelocateGroupDatastore",
 	Summary: "Move the disks of a group's VMs to another datastore while they run.",
-	Example: exampleDeployed + `run:
+	Example: example.Deployed + `run:
   - vm_group.RelocateGroupDatastore:
       vm_group_name: Workers
       dest_datastore_name: fast
@@ -45,10 +46,10 @@ func (s *relocateGroup) Run(ctx context.Context, env *verb.Env) error {
 	if !ok {
 		return fmt.Errorf("relocate group %q: the target cannot", s.Group)
 	}
-	annotate(env, s.Annotate, "%s: moving disks to datastore %q", s.Group, s.Datastore)
+	env.Mark(s.Annotate, "%s: moving disks to datastore %q", s.Group, s.Datastore)
 	if err := relocator.RelocateVMs(ctx, env.Tag, vms, s.Datastore); err != nil {
 		return fmt.Errorf("relocate group %q to datastore %q: %w", s.Group, s.Datastore, err)
 	}
-	annotate(env, s.Annotate, "%s: finished moving disks to datastore %q", s.Group, s.Datastore)
+	env.Mark(s.Annotate, "%s: finished moving disks to datastore %q", s.Group, s.Datastore)
 	return nil
 }

@@ -3,6 +3,7 @@ package step
 import (
 	"context"
 
+	"github.com/braggdev/bragg/internal/step/example"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/verb"
 )
@@ -11,7 +12,7 @@ var groupResetGroupPlacement = verb.Kind{
 	Name:    "vm_group.ResetGroupPlacement",
 	Summary: "Migrate VMs of a group back to the nodes where the plan placed them.",
 	Doc:     "VMs that are already placed as planned are skipped.",
-	Example: exampleDeployed + `run:
+	Example: example.Deployed + `run:
   - vm_group.MigrateGroup:
       vm_group_name: Workers
       from_node: 0
@@ -37,11 +38,11 @@ func (s *resetGroupPlacement) Effect(*verb.View) verb.Effect {
 }
 
 func (s *resetGroupPlacement) Run(ctx context.Context, env *verb.Env) error {
-	annotate(env, s.Annotate, "%s: migrating VMs back", s.Group)
+	env.Mark(s.Annotate, "%s: migrating VMs back", s.Group)
 	if err := resetPlacement(ctx, env, s.Group); err != nil {
 		return err
 	}
-	annotate(env, s.Annotate, "%s: finished migrating VMs back", s.Group)
+	env.Mark(s.Annotate, "%s: finished migrating VMs back", s.Group)
 	return nil
 }
 

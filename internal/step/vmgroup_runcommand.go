@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/braggdev/bragg/internal/step/example"
 	"github.com/braggdev/bragg/internal/step/external"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/verb"
@@ -16,7 +17,7 @@ var groupRunCommand = verb.Kind{
 	Doc: "Runs programs of the scenario, so it needs --allow-shell and a target that offers a shell in its VMs. A command " +
 		"that fails or takes longer than timeout_secs fails the step, unless fail_on_error is off. On a simulated target " +
 		"the command is only recorded.",
-	Example: exampleDeployed + `run:
+	Example: example.Deployed + `run:
   - vm_group.RunCommand:
       vm_group_name: Workers
       command: sync
@@ -56,7 +57,7 @@ func (s *runCommand) Run(ctx context.Context, env *verb.Env) error {
 		}
 		return fmt.Errorf("run a command on group %q: the target cannot", s.Group)
 	}
-	annotate(env, s.Annotate, "%s: running %q", s.Group, s.Command)
+	env.Mark(s.Annotate, "%s: running %q", s.Group, s.Command)
 	for _, vm := range vms {
 		if err := s.runOn(ctx, env, shell, vm); err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/braggdev/bragg/internal/step/example"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/verb"
 )
@@ -18,9 +19,9 @@ var groupWaitForPowerOn = verb.Kind{
 		"Where the platform restarts no VM on another node, as with the providers local, ssh and libvirt, the step cannot succeed " +
 		"while a node with VMs of the group is off. The plan warns of it, and the run fails the step at once. libvirt starts VMs " +
 		"again with their own node where restart is on; elsewhere vm_group.PowerOn has to, once the node has power.",
-	Example: exampleDeployed + `  - vm_group.WaitForPowerOn:
+	Example: example.Deployed + `  - vm_group.WaitForPowerOn:
       vm_group_name: Workers
-` + exampleWait,
+` + example.Wait,
 	Needs: []target.Capability{target.CapAgents},
 	Waits: true,
 	New:   func() verb.Step { return new(waitGroupOn) },
@@ -64,6 +65,6 @@ func (s *waitGroupOn) Run(ctx context.Context, env *verb.Env) error {
 	if err := waitReachable(ctx, env, patience{group: s.Group, timeout: left, strict: true}); err != nil {
 		return err
 	}
-	annotate(env, s.Annotate, "%s: finished powering on VMs", s.Group)
+	env.Mark(s.Annotate, "%s: finished powering on VMs", s.Group)
 	return nil
 }

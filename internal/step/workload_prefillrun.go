@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/braggdev/bragg/internal/step/example"
 	"github.com/braggdev/bragg/internal/verb"
 )
 
@@ -13,10 +14,10 @@ var workloadPrefillRun = verb.Kind{
 	Doc: "Each job's file, from its offset over its size, is written once in blocks of 1 MiB with random content; rates, " +
 		"patterns and run times of the job file do not count. At most max_concurrent VMs write at the same time, and each of " +
 		"them may take timeout_secs. A VM that cannot be prefilled fails the step.",
-	Example: exampleDeployed + `  - workload.PrefillRun:
+	Example: example.Deployed + `  - workload.PrefillRun:
       workload_name: Load
       max_concurrent: 2
-` + exampleWait,
+` + example.Wait,
 	Needs: agentNeeds,
 	New:   func() verb.Step { return new(prefillRun) },
 }
@@ -62,6 +63,6 @@ func (s *prefillRun) Run(ctx context.Context, env *verb.Env) error {
 	if err := env.Loads.Wait(ctx, s.Workload, true, rounds*s.Timeout+time.Minute); err != nil {
 		return err
 	}
-	annotate(env, s.Annotate, "%s: finished prefill", s.Workload)
+	env.Mark(s.Annotate, "%s: finished prefill", s.Workload)
 	return nil
 }

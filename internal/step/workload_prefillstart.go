@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/braggdev/bragg/internal/step/example"
 	"github.com/braggdev/bragg/internal/verb"
 )
 
@@ -12,12 +13,12 @@ var workloadPrefillStart = verb.Kind{
 	Summary: "Begin to write everything that a workload will read, on all VMs at the same time.",
 	Doc: "What is written is what workload.PrefillRun writes. Without async the step waits for the end, 7200 seconds at " +
 		"most.",
-	Example: exampleDeployed + `  - workload.PrefillStart:
+	Example: example.Deployed + `  - workload.PrefillStart:
       workload_name: Load
       async: True
   - workload.PrefillWait:
       workload_name: Load
-` + exampleWait,
+` + example.Wait,
 	Needs: agentNeeds,
 	New:   func() verb.Step { return new(prefillStart) },
 }
@@ -55,6 +56,6 @@ func (s *prefillStart) Run(ctx context.Context, env *verb.Env) error {
 	if err := env.Loads.Wait(ctx, s.Workload, true, prefillTimeoutDefault); err != nil {
 		return err
 	}
-	annotate(env, s.Annotate, "%s: finished prefill", s.Workload)
+	env.Mark(s.Annotate, "%s: finished prefill", s.Workload)
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/braggdev/bragg/internal/step/example"
 	"github.com/braggdev/bragg/internal/verb"
 )
 
@@ -11,13 +12,13 @@ var workloadPrefillWait = verb.Kind{
 	Name:    "workload.PrefillWait",
 	Summary: "Wait for the end of a prefill that was started with async.",
 	Doc:     "A VM that could not be prefilled fails the step.",
-	Example: exampleDeployed + `  - workload.PrefillStart:
+	Example: example.Deployed + `  - workload.PrefillStart:
       workload_name: Load
       async: True
   - workload.PrefillWait:
       workload_name: Load
       timeout_secs: 3600
-` + exampleWait,
+` + example.Wait,
 	Needs: agentNeeds,
 	Waits: true,
 	New:   func() verb.Step { return new(prefillWait) },
@@ -43,6 +44,6 @@ func (s *prefillWait) Run(ctx context.Context, env *verb.Env) error {
 	if err := env.Loads.Wait(ctx, s.Workload, true, s.Timeout); err != nil {
 		return err
 	}
-	annotate(env, s.Annotate, "%s: finished prefill", s.Workload)
+	env.Mark(s.Annotate, "%s: finished prefill", s.Workload)
 	return nil
 }

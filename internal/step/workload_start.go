@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/braggdev/bragg/internal/step/example"
 	"github.com/braggdev/bragg/internal/unit"
 	"github.com/braggdev/bragg/internal/verb"
 )
@@ -24,7 +25,7 @@ var workloadStart = verb.Kind{
 		"or where the workload fails, makes the step fail once the others have ended.\n\n" +
 		"With restart the workload starts again, for the rest of runtime_secs, on a VM that was lost and comes back: restarted on another node by the " +
 		"platform (HA), with its node, or powered on by a later step. The time until then is a gap in its series.",
-	Example: exampleDeployed + `run:
+	Example: example.Deployed + `run:
   - workload.Start:
       workload_name: Load
       runtime_secs: 5
@@ -92,7 +93,7 @@ func (s *start) Estimate(v *verb.View) time.Duration {
 }
 
 func (s *start) Run(ctx context.Context, env *verb.Env) error {
-	annotate(env, s.Annotate, "%s: starting workload", s.Workload)
+	env.Mark(s.Annotate, "%s: starting workload", s.Workload)
 	if err := env.Loads.Start(ctx, s.spec()); err != nil {
 		return err
 	}
@@ -106,6 +107,6 @@ func (s *start) Run(ctx context.Context, env *verb.Env) error {
 	if err := env.Loads.Wait(ctx, s.Workload, false, timeout); err != nil {
 		return err
 	}
-	annotate(env, s.Annotate, "%s: finished workload", s.Workload)
+	env.Mark(s.Annotate, "%s: finished workload", s.Workload)
 	return nil
 }

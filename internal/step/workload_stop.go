@@ -3,6 +3,7 @@ package step
 import (
 	"context"
 
+	"github.com/braggdev/bragg/internal/step/example"
 	"github.com/braggdev/bragg/internal/verb"
 )
 
@@ -12,7 +13,7 @@ var workloadStop = verb.Kind{
 	Doc: "The last interval of each VM is waited for, but no longer than 11 minutes (2 in a rehearsal) on one whose agent is silent: its " +
 		"part is then given up, with what has arrived of it, and the step fails once the others have ended. A workload that had ended or failed on some VM before makes no " +
 		"difference to the others; a failure is reported here.",
-	Example: exampleDeployed + `run:
+	Example: example.Deployed + `run:
   - workload.Start:
       workload_name: Load
       runtime_secs: 60
@@ -43,6 +44,6 @@ func (s *stop) Run(ctx context.Context, env *verb.Env) error {
 	if err := env.Loads.Stop(ctx, s.Workload); err != nil {
 		return err
 	}
-	annotate(env, s.Annotate, "%s: stopped workload", s.Workload)
+	env.Mark(s.Annotate, "%s: stopped workload", s.Workload)
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/braggdev/bragg/internal/step/example"
 	"github.com/braggdev/bragg/internal/unit"
 	"github.com/braggdev/bragg/internal/verb"
 )
@@ -18,7 +19,7 @@ var workloadWait = verb.Kind{
 		"The load goes on. The wait ends after max_secs, 1800 unless given, and with the load: the run then goes on, a finding " +
 		"says why the load was not steady, and thresholds for it are undecided. The plan lists the shortest and the " +
 		"longest time; a rehearsal shortens both, to 20 seconds at least.",
-	Example: exampleDeployed + `run:
+	Example: example.Deployed + `run:
   - workload.Start:
       workload_name: Load
       runtime_secs: 5
@@ -115,7 +116,7 @@ func (s *waitWorkload) Run(ctx context.Context, env *verb.Env) error {
 		if err := env.Loads.Settle(ctx, s.settling(factor)); err != nil {
 			return err
 		}
-		annotate(env, s.Annotate, "%s: finished waiting for a steady load", s.Workload)
+		env.Mark(s.Annotate, "%s: finished waiting for a steady load", s.Workload)
 		return nil
 	}
 	timeout := timeoutDefault
@@ -125,6 +126,6 @@ func (s *waitWorkload) Run(ctx context.Context, env *verb.Env) error {
 	if err := env.Loads.Wait(ctx, s.Workload, false, timeout); err != nil {
 		return err
 	}
-	annotate(env, s.Annotate, "%s: finished workload", s.Workload)
+	env.Mark(s.Annotate, "%s: finished workload", s.Workload)
 	return nil
 }

@@ -158,10 +158,12 @@ func (p *configParser) uuid(e entry) string {
 }
 
 func (p *configParser) allow(outer entry, c *Config) {
-	for _, e := range p.entries(outer.value, "allow", []string{"node_power", "overrides"}) {
+	for _, e := range p.entries(outer.value, "allow", []string{"node_power", "maintenance", "overrides"}) {
 		switch {
 		case e.key.Value == "node_power":
 			c.Allow.NodePower = p.boolean(e)
+		case e.key.Value == "maintenance":
+			c.Allow.Maintenance = p.boolean(e)
 		case e.value.Kind != yaml.SequenceNode:
 			p.errorf(e.value, "target-type", "", "overrides: want a list of checks, found %s", p.found(e.value))
 		default:

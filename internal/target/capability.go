@@ -6,21 +6,24 @@ import "fmt"
 type Capability string
 
 const (
-	CapAgents     Capability = "agents"
-	CapAddresses  Capability = "vm-addresses"
-	CapVMPower    Capability = "vm-power"
-	CapClone      Capability = "clone"
-	CapSnapshot   Capability = "snapshot"
-	CapMigrate    Capability = "migrate"
-	CapRelocate   Capability = "relocate-datastore"
-	CapPlacement  Capability = "placement"
-	CapNodePower  Capability = "node-power"
-	CapReady      Capability = "ready-check"
-	CapDatastore  Capability = "datastore-check"
-	CapDrain      Capability = "write-cache-check"
-	CapNodeMeter  Capability = "node-metrics"
-	CapVMMeter    Capability = "vm-metrics"
-	CapGuestShell Capability = "guest-shell"
+	CapAgents    Capability = "agents"
+	CapAddresses Capability = "vm-addresses"
+	CapVMPower   Capability = "vm-power"
+	CapClone     Capability = "clone"
+	CapSnapshot  Capability = "snapshot"
+	CapRevert    Capability = "revert"
+	CapMigrate   Capability = "migrate"
+	CapRelocate  Capability = "relocate-datastore"
+	CapPlacement Capability = "placement"
+	CapNodePower Capability = "node-power"
+	// CapMaintenance: nodes can be taken out of use in an orderly way.
+	CapMaintenance Capability = "maintenance"
+	CapReady       Capability = "ready-check"
+	CapDatastore   Capability = "datastore-check"
+	CapDrain       Capability = "write-cache-check"
+	CapNodeMeter   Capability = "node-metrics"
+	CapVMMeter     Capability = "vm-metrics"
+	CapGuestShell  Capability = "guest-shell"
 	// CapPlaybook and CapHostShell need a controller that may run programs of the scenario: --allow-shell.
 	CapPlaybook  Capability = "playbook"
 	CapHostShell Capability = "host-shell"
@@ -44,6 +47,8 @@ func Capabilities(t Target) []Capability {
 	add(ok, CapClone)
 	_, ok = t.(Snapshotter)
 	add(ok, CapSnapshot)
+	_, ok = t.(Reverter)
+	add(ok, CapRevert)
 	_, ok = t.(Migrator)
 	add(ok, CapMigrate)
 	_, ok = t.(DatastoreRelocator)
@@ -52,6 +57,8 @@ func Capabilities(t Target) []Capability {
 	add(ok, CapPlacement)
 	_, ok = t.(NodePower)
 	add(ok, CapNodePower)
+	_, ok = t.(Maintainer)
+	add(ok, CapMaintenance)
 	_, ok = t.(ReadyChecker)
 	add(ok, CapReady)
 	_, ok = t.(DatastoreChecker)

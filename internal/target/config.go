@@ -76,6 +76,8 @@ func (c *Config) Trust(service string) trust.Service {
 // Allow defines what the owner allows runs to do beyond their own VMs.
 type Allow struct {
 	NodePower bool `json:"node_power"`
+	// Maintenance: runs may put nodes into maintenance, which moves the VMs of all users.
+	Maintenance bool `json:"maintenance,omitempty"`
 	// Overrides names checks before a power cut that are skipped, see Overrides. The report lists them.
 	Overrides []string `json:"overrides,omitempty"`
 }

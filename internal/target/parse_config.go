@@ -30,7 +30,7 @@ func (p *configParser) config(root *yaml.Node, c *Config, providers []Provider) 
 		places[e.key.Value] = e
 	}
 	provider := p.provider(root, places, c, providers)
-	c.Allow.NodePower = provider.MakesNodes
+	c.Allow.NodePower, c.Allow.Maintenance = provider.MakesNodes, provider.MakesNodes
 	for _, key := range configKeys {
 		if e, ok := places[key]; ok {
 			p.field(e, c, provider)

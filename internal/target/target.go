@@ -139,6 +139,8 @@ type Inventory struct {
 	Simulates map[Capability]string `json:"imitated,omitempty"`
 	// PowerAllowed: the owner allows node power operations on this target.
 	PowerAllowed bool `json:"power_allowed"`
+	// MaintenanceAllowed: the owner allows runs to put nodes into maintenance.
+	MaintenanceAllowed bool `json:"maintenance_allowed,omitempty"`
 	// Systems: each VM has its own operating system, with a unique identity and unique addresses.
 	Systems bool `json:"systems,omitempty"`
 	// RestartsElsewhere: VMs of a failed node restart on another one, if SetHA allows it. RestartsWithNode: they may

@@ -2,6 +2,7 @@ package verb
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/braggdev/bragg/internal/interval"
@@ -14,16 +15,18 @@ import (
 // the intent first. Target is for changes that end with the VMs (snapshots, migration, placement) and for queries.
 type Env struct {
 	Operations
-	VMs    VMs
-	Power  VMSwitch
-	Nodes  NodeSwitch
-	Loads  Loads
-	Notes  Notes
-	Work   Work
-	Target target.Target
-	Tag    target.Tag
-	Plan   *plan.Plan
-	Step   plan.Step // the running step
+	VMs   VMs
+	Power VMSwitch
+	Nodes NodeSwitch
+	Loads Loads
+	Notes Notes
+	// Maintenance takes the node with that index out of use, or puts it into use again.
+	Maintenance func(ctx context.Context, index int, enter bool) error
+	Work        Work
+	Target      target.Target
+	Tag         target.Tag
+	Plan        *plan.Plan
+	Step        plan.Step // the running step
 	// Scenario is the document; Dir is the working folder of the scenario's programs, whose content stays with the run.
 	Scenario *scenario.Scenario
 	Dir      string
@@ -138,5 +141,12 @@ func WaitFor(ctx context.Context, timeout, poll time.Duration, check func() bool
 			return context.DeadlineExceeded
 		case <-time.After(poll):
 		}
+	}
+}
+
+// Mark adds an annotation to charts if the scenario requests it.
+func (e *Env) Mark(on bool, format string, args ...any) {
+	if on {
+		e.Notes.Annotate(fmt.Sprintf(format, args...))
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/scenario"
+	"github.com/braggdev/bragg/internal/target"
 )
 
 // CheckReferences reports arguments that name a group, workload, file or node that does not exist.
@@ -73,4 +74,19 @@ func referable(v *View, kind string) []string {
 		}
 	}
 	return names
+}
+
+// CheckNodeIndex reports an index without a node.
+func CheckNodeIndex(arg string, index int, v *View, problems *Problems) {
+	if count := len(v.Inventory.Nodes); index >= count || index < -count {
+		problems.Errorf(arg, "node-range", "%v", scenario.MissingNode(index, count))
+	}
+}
+
+// NodeAt returns the node with that index; negative ones count from the end.
+func NodeAt(index int, nodes []target.Node) target.Node {
+	if index < 0 {
+		index += len(nodes)
+	}
+	return nodes[index]
 }

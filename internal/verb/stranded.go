@@ -29,6 +29,9 @@ func (v *View) playNodes(e Effect) {
 	if g := v.groups[e.Boots]; g != nil {
 		clear(g.down)
 	}
+	for _, g := range v.groups {
+		g.moved = g.moved || e.MovesAll && g.deployed
+	}
 	// VMs that were moved are not where the plan placed them.
 	if g := v.groups[e.Changes]; g != nil && e.Boots == "" && e.Halts == "" {
 		g.moved = true

@@ -32,6 +32,8 @@ type Kind struct {
 	Needs []target.Capability
 	// SwitchesNodes: the owner of the target must have allowed power operations.
 	SwitchesNodes bool
+	// MaintainsNodes: the owner of the target must have allowed maintenance.
+	MaintainsNodes bool
 	// Waits: the step only waits. It has no label, no window is cut at it, and charts do not mark it.
 	Waits bool
 	// New returns a step without arguments; Bind sets its fields.
@@ -100,6 +102,8 @@ type Effect struct {
 	PowersOn  []int
 	// Changes is the group whose VMs change their power state, node or disks.
 	Changes string
+	// MovesAll: VMs of all groups may be moved to other nodes.
+	MovesAll bool
 	// Boots is the group whose VMs are all on afterwards, Halts the group whose VMs are all off; HaltsAll means all groups.
 	Boots    string
 	Halts    string

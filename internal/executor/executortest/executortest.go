@@ -52,7 +52,7 @@ func New(t *testing.T, nodes int) *Lab {
 	serve := func(ctx context.Context, _ net.Conn, _ target.VM) error { <-ctx.Done(); return nil }
 	var err error
 	l.Fake, err = fake.Open(t.Context(), target.Config{Provider: "fake", Name: "lab", NodeCount: nodes,
-		Allow: target.Allow{NodePower: true}}, target.OpenOptions{ServeAgent: serve})
+		Allow: target.Allow{NodePower: true, Maintenance: true}}, target.OpenOptions{ServeAgent: serve})
 	l.must(err)
 	t.Cleanup(func() { _ = l.Fake.Close() })
 	return l

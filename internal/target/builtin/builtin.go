@@ -42,7 +42,7 @@ func Load(spec string) (target.Config, error) {
 	}
 	name, count, counted := strings.Cut(spec, ":")
 	if provider, ok := find(name); ok && provider.MakesNodes {
-		c := target.Config{Provider: name, Name: name, Allow: target.Allow{NodePower: true}}
+		c := target.Config{Provider: name, Name: name, Allow: target.Allow{NodePower: true, Maintenance: true}}
 		if !counted {
 			return c, nil
 		}

@@ -51,6 +51,7 @@ type cluster struct {
 	mu         sync.Mutex
 	machines   map[string]*machine
 	nodesOff   map[string]bool
+	resting    map[string]bool // nodes in maintenance
 	operations []Operation
 	fault      Fault
 	samples    int
@@ -98,6 +99,8 @@ var (
 	_ target.OtherLister        = (*Target)(nil)
 	_ target.SpaceMeter         = (*Target)(nil)
 	_ target.EventWatcher       = (*Target)(nil)
+	_ target.Maintainer         = (*Target)(nil)
+	_ target.Reverter           = (*Target)(nil)
 )
 
 // Provider is the entry of the list of providers.
@@ -117,7 +120,7 @@ func Open(_ context.Context, c target.Config, o target.OpenOptions) (*Target, er
 		return nil, err
 	}
 	t := &Target{serve: o.ServeAgent, cluster: &cluster{
-		config: c, nodes: nodes, machines: map[string]*machine{}, nodesOff: map[string]bool{},
+		config: c, nodes: nodes, machines: map[string]*machine{}, nodesOff: map[string]bool{}, resting: map[string]bool{},
 		reports: make(chan target.PlatformEvent, reportsMax),
 	}}
 	for i := range t.nodes {
@@ -169,7 +172,7 @@ func (t *Target) Inventory(ctx context.Context) (target.Inventory, error) {
 		Provider: "fake", Name: t.config.Name, Simulated: true, Nodes: slices.Clone(t.nodes),
 		Templates: slices.Sorted(maps.Keys(t.config.Templates)), AnyTemplate: len(t.config.Templates) == 0,
 		TotalBytes: capacityBytes, Facts: slices.Clone(t.config.Facts),
-		Replication: t.config.Replication, PowerAllowed: t.config.Allow.NodePower, Simulates: map[target.Capability]string{}, Topologies: true,
+		Replication: t.config.Replication, PowerAllowed: t.config.Allow.NodePower, MaintenanceAllowed: t.config.Allow.Maintenance, Simulates: map[target.Capability]string{}, Topologies: true,
 	}
 	if inventory.Name == "" {
 		inventory.Name = "fake"

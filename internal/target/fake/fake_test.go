@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func open(t *testing.T, change func(*target.Config)) *fake.Target {
 	t.Helper()
-	c := target.Config{Provider: "fake", NodeCount: 4, Allow: target.Allow{NodePower: true}}
+	c := target.Config{Provider: "fake", NodeCount: 4, Allow: target.Allow{NodePower: true, Maintenance: true}}
 	if change != nil {
 		change(&c)
 	}
@@ -52,8 +52,8 @@ func TestHasEveryCapability(t *testing.T) {
 	f := open(t, nil)
 	defer f.Close()
 	want := []target.Capability{
-		target.CapAgents, target.CapAddresses, target.CapVMPower, target.CapClone, target.CapSnapshot, target.CapMigrate, target.CapRelocate,
-		target.CapPlacement, target.CapNodePower, target.CapReady, target.CapDatastore, target.CapDrain, target.CapNodeMeter,
+		target.CapAgents, target.CapAddresses, target.CapVMPower, target.CapClone, target.CapSnapshot, target.CapRevert, target.CapMigrate, target.CapRelocate,
+		target.CapPlacement, target.CapNodePower, target.CapMaintenance, target.CapReady, target.CapDatastore, target.CapDrain, target.CapNodeMeter,
 		target.CapVMMeter, target.CapGuestShell, target.CapPlaybook, target.CapHostShell,
 	}
 	if got := target.Capabilities(f); !reflect.DeepEqual(got, want) {

@@ -41,6 +41,46 @@ func (c *cluster) ShutdownNode(ctx context.Context, nodeID string) error {
 	return c.switchNode(ctx, Operation{Name: "ShutdownNode", Subject: nodeID}, true)
 }
 
+// EnterMaintenance moves the VMs of a node to the next one that is in use.
+func (c *cluster) EnterMaintenance(ctx context.Context, nodeID string) error {
+	return c.rest(ctx, Operation{Name: "EnterMaintenance", Subject: nodeID}, true)
+}
+
+// ExitMaintenance puts a node into use again; its VMs stay where they are.
+func (c *cluster) ExitMaintenance(ctx context.Context, nodeID string) error {
+	return c.rest(ctx, Operation{Name: "ExitMaintenance", Subject: nodeID}, false)
+}
+
+func (c *cluster) rest(ctx context.Context, op Operation, enter bool) error {
+	if !c.config.Allow.Maintenance {
+		return target.MaintenanceForbidden(op.Subject)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.nodeIsOn(op.Subject); err != nil {
+		return fmt.Errorf("maintenance of node %q: %w", op.Subject, err)
+	}
+	if err := c.record(ctx, op); err != nil {
+		return fmt.Errorf("maintenance of node %q: %w", op.Subject, err)
+	}
+	if !enter {
+		delete(c.resting, op.Subject)
+		return nil
+	}
+	inUse := func(n target.Node) bool { return n.ID != op.Subject && !c.resting[n.ID] && !c.nodesOff[n.ID] }
+	to := slices.IndexFunc(c.nodes, inUse)
+	for _, m := range c.machines {
+		if m.vm.NodeID == op.Subject && m.cycle != nil {
+			if to < 0 {
+				return fmt.Errorf("maintenance of node %q: there is no other node for its VMs", op.Subject)
+			}
+			m.vm.NodeID = c.nodes[to].ID
+		}
+	}
+	c.resting[op.Subject] = true
+	return nil
+}
+
 func (c *cluster) switchNode(ctx context.Context, op Operation, off bool) error {
 	if !c.config.Allow.NodePower {
 		return target.PowerForbidden(op.Subject)

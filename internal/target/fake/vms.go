@@ -196,6 +196,19 @@ func (t *Target) SnapshotVMs(ctx context.Context, tag target.Tag, vms []target.V
 	})
 }
 
+// RevertVMs checks that the snapshots exist: disks hold no data.
+func (t *Target) RevertVMs(ctx context.Context, tag target.Tag, vms []target.VM, name string) error {
+	return t.each(ctx, tag, vms, Operation{Name: "RevertVMs", Detail: name}, func(m *machine) error {
+		switch {
+		case m.cycle != nil:
+			return errors.New("revert: it is on")
+		case !slices.Contains(m.snapshots, name):
+			return fmt.Errorf("revert: it has no snapshot %q", name)
+		}
+		return nil
+	})
+}
+
 // MigrateVMs moves VMs to a node.
 func (t *Target) MigrateVMs(ctx context.Context, tag target.Tag, vms []target.VM, nodeID string) error {
 	return t.each(ctx, tag, vms, Operation{Name: "MigrateVMs", Detail: nodeID}, func(m *machine) error {

@@ -12,6 +12,7 @@ import (
 	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/step"
+	"github.com/braggdev/bragg/internal/step/example"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/testreq"
 	"github.com/braggdev/bragg/internal/verb"
@@ -50,7 +51,7 @@ func TestGuideTellsTheTruth(t *testing.T) {
 // treatment finds out what the local target does with a step by planning its example.
 func treatment(t *testing.T, kind verb.Kind, catalog verb.Catalog, l target.Target, inventory target.Inventory) string {
 	t.Helper()
-	folder := fstest.MapFS{"test.yml": {Data: []byte(kind.Example)}, "load.fio": {Data: []byte(step.ExampleJob)}, "site.yml": {Data: []byte(step.ExamplePlaybook)}}
+	folder := fstest.MapFS{"test.yml": {Data: []byte(kind.Example)}, "load.fio": {Data: []byte(example.Job)}, "site.yml": {Data: []byte(example.Playbook)}}
 	sc, err := scenario.Load(t.Context(), scenario.Source{FS: folder, Name: kind.Name, Trusted: true}, scenario.Options{})
 	if err != nil {
 		t.Fatalf("%s: %v", kind.Name, err)

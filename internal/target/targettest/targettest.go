@@ -50,6 +50,8 @@ func Run(t *testing.T, h Harness) {
 		"dial":                  dial,
 		"clone":                 clone,
 		"snapshot":              snapshot,
+		"revert":                revert,
+		"maintenance":           maintenance,
 		"migrate":               migrate,
 		"node power":            nodePower,
 		"node meter":            nodeMeter,

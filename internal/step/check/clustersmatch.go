@@ -1,17 +1,18 @@
-package step
+package check
 
 import (
+	"github.com/braggdev/bragg/internal/step/example"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/verb"
 )
 
-var checkClustersMatch = verb.Kind{
+var ClustersMatch = verb.Kind{
 	Name:    "check.ClustersMatch",
 	Summary: "Check that management and storage agree about the cluster.",
 	Doc:     "The target asks its management software whether every node of the target file is there and up.",
-	Example: exampleIdle + `setup:
+	Example: example.Idle + `setup:
   - check.ClustersMatch: {}
-` + exampleWait,
+` + example.Wait,
 	Needs: []target.Capability{target.CapReady},
 	New:   func() verb.Step { return &clusterCheck{remark: "The clusters match"} },
 }

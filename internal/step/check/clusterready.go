@@ -1,17 +1,18 @@
-package step
+package check
 
 import (
+	"github.com/braggdev/bragg/internal/step/example"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/verb"
 )
 
-var checkClusterReady = verb.Kind{
+var ClusterReady = verb.Kind{
 	Name:    "check.ClusterReady",
 	Summary: "Check that the services of the cluster are up.",
 	Doc:     "The target defines what ready means; a target that cannot tell does not offer the step.",
-	Example: exampleIdle + `setup:
+	Example: example.Idle + `setup:
   - check.ClusterReady: {}
-` + exampleWait,
+` + example.Wait,
 	Needs: []target.Capability{target.CapReady},
 	New:   func() verb.Step { return &clusterCheck{remark: "The cluster is ready"} },
 }

@@ -1,21 +1,22 @@
-package step
+package check
 
 import (
 	"context"
 	"fmt"
 	"strings"
 
+	"github.com/braggdev/bragg/internal/step/example"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/verb"
 )
 
-var checkOobConfigured = verb.Kind{
+var OobConfigured = verb.Kind{
 	Name:    "check.OobConfigured",
 	Summary: "Check that every node has a BMC.",
 	Doc:     "The target file says so; the plan is refused when one lacks it.",
-	Example: exampleIdle + `setup:
+	Example: example.Idle + `setup:
   - check.OobConfigured: {}
-` + exampleWait,
+` + example.Wait,
 	Needs: []target.Capability{target.CapNodePower},
 	New:   func() verb.Step { return new(oobConfigured) },
 }
@@ -39,6 +40,6 @@ func (s *oobConfigured) Check(v *verb.View, problems *verb.Problems) {
 
 // Run does nothing, because Check has refused nodes without a BMC.
 func (s *oobConfigured) Run(_ context.Context, env *verb.Env) error {
-	annotate(env, s.Annotate, "Every node has a BMC")
+	env.Mark(s.Annotate, "Every node has a BMC")
 	return nil
 }

@@ -1,8 +1,9 @@
-package step
+// Package example has the texts of which the examples of steps are made.
+package example
 
-// exampleHead begins the examples of all kinds: a small scenario with one group and one workload whose job file is
+// Head begins the examples of all kinds: a small scenario with one group and one workload whose job file is
 // load.fio. Each example adds its phases.
-const exampleHead = `name: example
+const Head = `name: example
 display_name: Example
 summary: What one step looks like in a scenario
 description: An example of the guide to steps.
@@ -17,7 +18,7 @@ vms:
       count_per_node: 1
 `
 
-const exampleLoad = exampleHead + `workloads:
+const Load = Head + `workloads:
   - Load:
       vm_group: Workers
       config_file: load.fio
@@ -28,25 +29,25 @@ results:
       aggregate: sum
 `
 
-// exampleIdle is an example with an idle group.
-const exampleIdle = exampleHead + "workloads: []\nresults: []\n"
+// Idle is an example with an idle group.
+const Idle = Head + "workloads: []\nresults: []\n"
 
-// exampleDeployed is exampleLoad with the group deployed and running as the first step of setup.
-const exampleDeployed = exampleLoad + `
+// Deployed is Load with the group deployed and running as the first step of setup.
+const Deployed = Load + `
 setup:
   - vm_group.CloneFromTemplate:
       vm_group_name: Workers
       power_on: True
 `
 
-// exampleWait is a run phase that only waits for a second.
-const exampleWait = `run:
+// Wait is a run phase that only waits for a second.
+const Wait = `run:
   - test.Wait:
       duration_secs: 1
 `
 
-// ExampleJob is the text of load.fio, the job file of all examples.
-const ExampleJob = `[global]
+// Job is the text of load.fio, the job file of all examples.
+const Job = `[global]
 ioengine=libaio
 direct=1
 time_based
@@ -60,8 +61,8 @@ rw=randread
 iodepth=4
 `
 
-// ExamplePlaybook is the text of site.yml, the playbook of the example of playbook.Run.
-const ExamplePlaybook = `- hosts: Workers
+// Playbook is the text of site.yml, the playbook of the example of playbook.Run.
+const Playbook = `- hosts: Workers
   tasks:
     - name: Report how often the test repeats
       ansible.builtin.debug:

@@ -1,17 +1,18 @@
-package step
+package check
 
 import (
+	"github.com/braggdev/bragg/internal/step/example"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/verb"
 )
 
-var checkPrismConnectivity = verb.Kind{
+var PrismConnectivity = verb.Kind{
 	Name:    "check.PrismConnectivity",
 	Summary: "Check that Prism answers and accepts the login.",
 	Doc:     "Only on Nutanix.",
-	Example: exampleIdle + `setup:
+	Example: example.Idle + `setup:
   - check.PrismConnectivity: {}
-` + exampleWait,
+` + example.Wait,
 	Needs: []target.Capability{target.CapReady},
 	New: func() verb.Step {
 		return &clusterCheck{step: "check.PrismConnectivity", provider: "nutanix", remark: "Prism answers"}

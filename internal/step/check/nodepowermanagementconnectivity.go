@@ -1,21 +1,22 @@
-package step
+package check
 
 import (
 	"context"
 	"fmt"
 
+	"github.com/braggdev/bragg/internal/step/example"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/verb"
 )
 
-var checkNodePowerManagementConnectivity = verb.Kind{
+var NodePowerManagementConnectivity = verb.Kind{
 	Name:    "check.NodePowerManagementConnectivity",
 	Summary: "Check that the BMC of a node answers.",
 	Doc:     "The node is given by its index.",
-	Example: exampleIdle + `setup:
+	Example: example.Idle + `setup:
   - check.NodePowerManagementConnectivity:
       node_index: 0
-` + exampleWait,
+` + example.Wait,
 	Needs: []target.Capability{target.CapNodePower},
 	New:   func() verb.Step { return new(nodePowerManagementConnectivity) },
 }
@@ -26,9 +27,9 @@ type nodePowerManagementConnectivity struct {
 }
 
 func (s *nodePowerManagementConnectivity) Check(v *verb.View, problems *verb.Problems) {
-	checkNodeIndex("node_index", s.Node, v, problems)
+	verb.CheckNodeIndex("node_index", s.Node, v, problems)
 	if count := len(v.Inventory.Nodes); s.Node < count && s.Node >= -count {
-		if n := nodeAt(s.Node, v.Inventory.Nodes); !n.HasBMC {
+		if n := verb.NodeAt(s.Node, v.Inventory.Nodes); !n.HasBMC {
 			problems.Hint("node_index", "lacks-capability", "add its BMC to the target file", fmt.Sprintf("node %d (%s) has no BMC", s.Node, n.Name))
 		}
 	}
@@ -43,6 +44,6 @@ func (s *nodePowerManagementConnectivity) Run(ctx context.Context, env *verb.Env
 	if _, err := env.Nodes.State(ctx, index); err != nil {
 		return fmt.Errorf("check the BMC of node %q: %w", name, err)
 	}
-	annotate(env, s.Annotate, "The BMC of %s answers", name)
+	env.Mark(s.Annotate, "The BMC of %s answers", name)
 	return nil
 }

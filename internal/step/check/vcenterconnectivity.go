@@ -1,17 +1,18 @@
-package step
+package check
 
 import (
+	"github.com/braggdev/bragg/internal/step/example"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/verb"
 )
 
-var checkVCenterConnectivity = verb.Kind{
+var VCenterConnectivity = verb.Kind{
 	Name:    "check.VCenterConnectivity",
 	Summary: "Check that vCenter answers and accepts the login.",
 	Doc:     "Only on vSphere.",
-	Example: exampleIdle + `setup:
+	Example: example.Idle + `setup:
   - check.VCenterConnectivity: {}
-` + exampleWait,
+` + example.Wait,
 	Needs: []target.Capability{target.CapReady},
 	New: func() verb.Step {
 		return &clusterCheck{step: "check.VCenterConnectivity", provider: "vsphere", remark: "vCenter answers"}

@@ -1,4 +1,7 @@
-package step
+// Package check holds the checks of scenarios, check.…: steps that look at the target and change nothing.
+//
+//	check.go ──▶ three kinds of checks: of the cluster, of one node, of a datastore; one file for each step of a kind
+package check
 
 import (
 	"context"
@@ -10,8 +13,8 @@ import (
 	"github.com/braggdev/bragg/internal/verb"
 )
 
-// checkProvider reports a check for another kind of target than this one. A simulated target counts as any kind.
-func checkProvider(v *verb.View, problems *verb.Problems, step, provider string) {
+// onlyOn reports a check for another kind of target than this one. A simulated target counts as any kind.
+func onlyOn(v *verb.View, problems *verb.Problems, step, provider string) {
 	if provider == "" || v.Inventory.Simulated || v.Inventory.Provider == provider {
 		return
 	}
@@ -40,14 +43,14 @@ type clusterCheck struct {
 }
 
 func (s *clusterCheck) Check(v *verb.View, problems *verb.Problems) {
-	checkProvider(v, problems, s.step, s.provider)
+	onlyOn(v, problems, s.step, s.provider)
 }
 
 func (s *clusterCheck) Run(ctx context.Context, env *verb.Env) error {
 	if err := ready(ctx, env); err != nil {
 		return err
 	}
-	annotate(env, s.Annotate, "%s", s.remark)
+	env.Mark(s.Annotate, "%s", s.remark)
 	return nil
 }
 
@@ -60,12 +63,12 @@ type nodeCheck struct {
 }
 
 func (s *nodeCheck) Check(v *verb.View, problems *verb.Problems) {
-	checkNodeIndex("node_index", s.Node, v, problems)
-	checkProvider(v, problems, s.step, s.provider)
+	verb.CheckNodeIndex("node_index", s.Node, v, problems)
+	onlyOn(v, problems, s.step, s.provider)
 }
 
 func (s *nodeCheck) Run(ctx context.Context, env *verb.Env) error {
-	want := nodeAt(s.Node, env.Plan.Target.Nodes)
+	want := verb.NodeAt(s.Node, env.Plan.Target.Nodes)
 	inventory, err := env.Target.Inventory(ctx)
 	if err != nil {
 		return fmt.Errorf("check node %q: %w", want.Name, err)
@@ -76,7 +79,7 @@ func (s *nodeCheck) Run(ctx context.Context, env *verb.Env) error {
 	if err := ready(ctx, env); err != nil {
 		return err
 	}
-	annotate(env, s.Annotate, s.remark, want.Name)
+	env.Mark(s.Annotate, s.remark, want.Name)
 	return nil
 }
 
@@ -90,8 +93,8 @@ type datastoreCheck struct {
 }
 
 func (s *datastoreCheck) Check(v *verb.View, problems *verb.Problems) {
-	checkNodeIndex("node_index", s.Node, v, problems)
-	checkProvider(v, problems, s.step, s.provider)
+	verb.CheckNodeIndex("node_index", s.Node, v, problems)
+	onlyOn(v, problems, s.step, s.provider)
 }
 
 func (s *datastoreCheck) Run(ctx context.Context, env *verb.Env) error {
@@ -99,10 +102,10 @@ func (s *datastoreCheck) Run(ctx context.Context, env *verb.Env) error {
 	if !ok {
 		return errors.New("check a datastore: the target cannot tell")
 	}
-	node := nodeAt(s.Node, env.Plan.Target.Nodes)
+	node := verb.NodeAt(s.Node, env.Plan.Target.Nodes)
 	if err := checker.DatastoreVisible(ctx, node.ID, s.Datastore); err != nil {
 		return fmt.Errorf("check that node %q sees datastore %q: %w", node.Name, s.Datastore, err)
 	}
-	annotate(env, s.Annotate, "%s sees datastore %q", node.Name, s.Datastore)
+	env.Mark(s.Annotate, "%s sees datastore %q", node.Name, s.Datastore)
 	return nil
 }
