@@ -11,6 +11,7 @@ ARCH     := $(shell $(GO) env GOOS)-$(shell $(GO) env GOARCH)
 PACKAGES := fio chromium fonts-dejavu-core xfsprogs e2fsprogs util-linux tmux openssh-server openssh-client \
 	qemu-system-x86 qemu-utils libvirt-daemon-system libvirt-clients dnsmasq-base iproute2 iptables ipmitool openipmi busybox-static strace \
 	ansible-core sshpass python3 \
+	etcd-server containerd runc containernetworking-plugins \
 	postgresql mariadb-server redis-server redis-tools sysbench libxml2-utils iperf3 bash-completion prometheus-node-exporter prometheus victoria-metrics mmdebstrap fdisk
 
 # Packages whose state is shared by goroutines are tested under the race detector.
@@ -20,7 +21,7 @@ RACE     := evaluate executor fleet control agent/... clock guest lab load/... f
 WAITING  := $(addprefix ./internal/,target/libvirt lab/... session agent/... load/sysbench load/hammerdb image target/bmc fio/iohosts target/ssh playbook testreq/... lease \
 	target/... guest)
 
-.PHONY: help demo lab lab-down build test test-fast race deps check cross format dist readme-picture corpus bench-fio bench-io bench-common bench-stream bench-start bench-report bench-agents soak clean
+.PHONY: help demo lab lab-down build test test-fast race deps deps-kube kube-program check cross format dist readme-picture corpus bench-fio bench-io bench-common bench-stream bench-start bench-report bench-agents soak clean
 
 help:
 	@echo "make demo          build, then a database, a noisy neighbor and a killed VM on this machine, in about a minute"
@@ -31,6 +32,7 @@ help:
 	@echo "make build         static binaries in bin/"
 	@echo "make bin/bragg-linux-arm64   for bragg io --hosts where hosts are of that platform"
 	@echo "make deps          install the Debian packages that tests use (needs root)"
+	@echo "make deps-kube     build Kubernetes for tests, once; takes about ten minutes"
 	@echo "make check         format, vet, staticcheck, golangci-lint"
 	@echo "make cross         build and vet the agent for Windows and macOS"
 	@echo "make corpus        load, plan and rehearse every public X-Ray scenario beside the checkout"
@@ -91,8 +93,24 @@ deps:
 	@mkdir -p /etc/postgresql-common/createcluster.d # tests make servers of their own; the package must not start one
 	@echo 'create_main_cluster = false' > /etc/postgresql-common/createcluster.d/bragg-tests.conf
 	@dpkg -s redis-server >/dev/null 2>&1 || systemctl mask --quiet redis-server.service 2>/dev/null || true # the same for a Redis that was not there
+	@for s in etcd containerd; do [ -e /usr/bin/$$s ] || systemctl mask --quiet $$s.service 2>/dev/null || true; done
 	DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 install -y -qq --no-install-recommends $(PACKAGES)
 	@$(MAKE) --no-print-directory build/kernel
+
+# Kubernetes for tests: control plane, kubelet and kubectl in one program, and helpers of tests, from a module of its own. The first build
+# takes about ten minutes of two processors. It is kept outside the tree, by version and by the sum of its sources, so that all
+# checkouts of a machine share it and a change builds another one. BRAGG_KUBE_DIR names another folder.
+KUBE_VERSION := v1.34.0
+KUBE_SOURCES  = $(sort $(wildcard tools/kube/*.go)) tools/kube/go.mod tools/kube/go.sum
+KUBE_PROGRAM  = $(or $(BRAGG_KUBE_DIR),/var/cache/bragg/kube)/kube-$(KUBE_VERSION)-$(shell cat $(KUBE_SOURCES) | sha256sum | cut -c 1-12)
+KUBE_NUMBERS  = -X k8s.io/component-base/version.gitVersion=$(KUBE_VERSION) -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=34
+deps-kube:
+	@[ -x $(KUBE_PROGRAM) ] || { mkdir -p $(dir $(KUBE_PROGRAM)) && cd tools/kube && \
+		CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w $(KUBE_NUMBERS)" -o $(KUBE_PROGRAM).$$$$ . && mv $(KUBE_PROGRAM).$$$$ $(KUBE_PROGRAM); }
+
+# Where that program is.
+kube-program:
+	@echo $(KUBE_PROGRAM)
 
 # A kernel for the guests of tests. It is fetched and not installed; BRAGG_TEST_KERNEL names another one.
 build/kernel:

@@ -94,7 +94,7 @@ func mayImport(file, imported string) bool {
 		return true
 	}
 	folder := path.Base(path.Dir(file))
-	return strings.HasSuffix(folder, "test") || slices.Contains([]string{"testreq", "simdb"}, folder)
+	return strings.HasSuffix(folder, "test") || slices.Contains([]string{"testreq", "simdb", "kubelab"}, folder)
 }
 
 func TestImportsOfTestingAreSeen(t *testing.T) {

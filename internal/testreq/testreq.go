@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 )
 
@@ -57,4 +58,19 @@ func Corpus(t testing.TB, name string) string {
 		Skip(t, "the corpus of public scenarios and job files is not beside this checkout: "+dir)
 	}
 	return dir
+}
+
+// Kubernetes returns the path of the program that "make deps-kube" builds: control plane, kubelet and kubectl of Kubernetes, by their
+// names as the first argument. It skips where the program is missing.
+func Kubernetes(t testing.TB) string {
+	t.Helper()
+	out, err := exec.Command(Program(t, "make"), "-s", "--no-print-directory", "-C", RepositoryRoot(t), "kube-program").Output()
+	if err != nil {
+		t.Fatalf("make kube-program: %v", err)
+	}
+	path := strings.TrimSpace(string(out))
+	if _, err := os.Stat(path); err != nil {
+		Skip(t, "Kubernetes is not built: make deps-kube builds "+path)
+	}
+	return path
 }
