@@ -57,6 +57,7 @@ var boundTo = map[string][]string{
 	"github.com/prometheus/prometheus": {"metric"},
 	"github.com/spf13/cobra":           {"console", "cli", "cli/runref", "cli/results", "cli/analyze", "cli/doctor", "cli/targets", "fio/command", "lab/command"},
 	"github.com/chromedp":              nil,
+	"github.com/vmware/govmomi":        {"collect/vsphere", "target/vsphere"},
 }
 
 func TestOutsideLibrariesStayInTheirPlace(t *testing.T) {

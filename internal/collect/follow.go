@@ -127,6 +127,7 @@ func (f *Follower) samples(r Reading, began time.Time, took time.Duration) (out 
 		}
 	}
 	now := f.axis(began.Add(took))
+	slices.SortStableFunc(r.Samples, func(a, b Sample) int { return a.At.Compare(b.At) })
 	for _, s := range r.Samples {
 		at := f.axis(began)
 		if !s.At.IsZero() {
@@ -140,7 +141,6 @@ func (f *Follower) samples(r Reading, began time.Time, took time.Duration) (out 
 		}
 		out = append(out, result.Sample{AtNanos: at, Name: s.Name, Labels: f.Mapping.Apply(f.Source, s.Labels), Value: s.Value})
 	}
-	slices.SortStableFunc(out, func(a, b result.Sample) int { return int(min(max(a.AtNanos-b.AtNanos, -1), 1)) })
 	return out, newest
 }
 

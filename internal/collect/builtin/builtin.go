@@ -9,13 +9,14 @@ import (
 
 	"github.com/braggdev/bragg/internal/collect"
 	"github.com/braggdev/bragg/internal/collect/prometheus"
+	"github.com/braggdev/bragg/internal/collect/vsphere"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/target"
 )
 
 // Kinds lists all kinds. To add one: a package, its word in target.SourceKinds, a line here.
-func Kinds() []collect.Kind { return slices.Concat(prometheus.Kinds()) }
+func Kinds() []collect.Kind { return append(prometheus.Kinds(), vsphere.Kind()) }
 
 // kindOf returns the kind of a source.
 func kindOf(s target.Source) (collect.Kind, error) {

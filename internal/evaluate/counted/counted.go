@@ -82,7 +82,7 @@ func forms(kind string) []form {
 		return append(rates("volume"), form{title: "disks zeroed", unit: "%", query: "100 * min(last_over_time(" + collect.Zeroed + "{S}[W]))",
 			note: "Progress of the disk that is furthest behind; zeroing disks compete with the load."})
 	case target.SourceVSphere:
-		return rates("datastore")
+		return append(rates("datastore"), disks(rates("disk"))...)
 	}
 	return nil
 }
@@ -116,6 +116,15 @@ func rates(object string) []form {
 			query: "1e9 * sum by (direction) (" + last(collect.Latency) + " * " + ops + ") / sum by (direction) (" + ops + " and " + last(collect.Latency) + ")"},
 		{title: "CPU", unit: "%", query: `100 * max by (name) (last_over_time(` + collect.CPUUsage + `{S,object="host"}[W]))`},
 	}
+}
+
+// disks are charts of virtual disks instead.
+func disks(forms []form) []form {
+	forms = forms[:3] // they have no CPU
+	for i := range forms {
+		forms[i].title = "virtual disks: " + forms[i].title
+	}
+	return forms
 }
 
 // Record collects how sources answered.

@@ -1,0 +1,139 @@
+package counted_test
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/braggdev/bragg/internal/collect"
+	"github.com/braggdev/bragg/internal/evaluate/counted"
+	"github.com/braggdev/bragg/internal/metric"
+	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/target"
+)
+
+// TestQueriesParse: every chart of every kind is valid PromQL.
+func TestQueriesParse(t *testing.T) {
+	m := &result.Manifest{Run: "r"}
+	for _, kind := range target.SourceKinds() {
+		m.Target.Sources = append(m.Target.Sources, result.SourceInfo{Name: kind + "-1", Kind: kind, IntervalNanos: 5e9})
+	}
+	charts := counted.Charts(m)
+	for _, c := range charts {
+		if err := metric.CheckQuery(c.Query, ""); err != nil {
+			t.Errorf("%s of %s: %v in %s", c.Title, c.Source.Kind, err, c.Query)
+		}
+		if !strings.Contains(c.Query, fmt.Sprintf("source=%q", c.Source.Name)) {
+			t.Errorf("%s of %s does not select its source: %s", c.Title, c.Source.Kind, c.Query)
+		}
+	}
+	if len(charts) < 20 {
+		t.Errorf("%d charts", len(charts))
+	}
+}
+
+// series answers the charts of a source whose samples are those of sample at each second, read every interval.
+func series(t *testing.T, s result.SourceInfo, sample func(second int) []result.Sample) map[string]map[string]float64 {
+	t.Helper()
+	m := result.Manifest{Run: "r", Created: time.Unix(1_700_000_000, 0)}
+	m.Target.Sources = []result.SourceInfo{s}
+	store, err := metric.Open(filepath.Join(t.TempDir(), metric.Dir), m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	for second := 0; second <= 120; second += int(s.IntervalNanos / 1e9) {
+		samples := sample(second)
+		for i := range samples {
+			samples[i].AtNanos = int64(second) * 1e9
+			samples[i].Labels["source"] = s.Name
+		}
+		if err := store.AppendSamples(samples); err != nil {
+			t.Fatal(err)
+		}
+	}
+	answers := map[string]map[string]float64{}
+	for _, c := range counted.Charts(&m) {
+		list, err := store.Range(t.Context(), c.Query, metric.Window{FromNanos: 60e9, ToNanos: 120e9, Step: time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, one := range list {
+			if answers[c.Title] == nil {
+				answers[c.Title] = map[string]float64{}
+			}
+			if slices.ContainsFunc(one.Points, func(p result.Point) bool { return math.IsNaN(p.Value) }) {
+				t.Errorf("%s of %s has gaps", c.Title, s.Kind)
+			}
+			answers[c.Title][one.Name()] = one.Points[30].Value
+		}
+	}
+	return answers
+}
+
+func want(t *testing.T, answers map[string]map[string]float64, title, name string, value float64) {
+	t.Helper()
+	got, ok := answers[title][name]
+	if ok == math.IsNaN(value) || ok && math.Abs(got-value) > 1e-6*math.Max(1, math.Abs(value)) {
+		t.Errorf("%s, %s: got %v, want %v", title, name, answers[title], value)
+	}
+}
+
+// TestCounters: charts of counters are rates and means by direction over all objects, without devices that consist of others, and without latency
+// for few operations.
+func TestCounters(t *testing.T) {
+	answers := series(t, result.SourceInfo{Name: "host", Kind: target.SourceNode, IntervalNanos: 5e9}, func(second int) []result.Sample {
+		of := func(name, device string, perSecond float64) result.Sample {
+			return result.Sample{Name: "node_disk_" + name, Labels: map[string]string{"device": device}, Value: perSecond * float64(second)}
+		}
+		return []result.Sample{
+			of("reads_completed_total", "sda", 100), of("reads_completed_total", "sdb", 50), of("reads_completed_total", "dm-0", 150),
+			of("read_time_seconds_total", "sda", 0.1), of("read_time_seconds_total", "sdb", 0.2), of("read_bytes_total", "sda", 4096),
+			of("writes_completed_total", "sda", 0.2), of("write_time_seconds_total", "sda", 1),
+		}
+	})
+	want(t, answers, "operations", "read", 150)
+	want(t, answers, "operations", "write", 0.2)
+	want(t, answers, "throughput", "read", 4096)
+	want(t, answers, "latency", "read", 2e6)
+	want(t, answers, "latency", "write", math.NaN())
+}
+
+// TestRates: latencies over several objects are weighted by operations, and an object without a latency has no weight.
+func TestRates(t *testing.T) {
+	answers := series(t, result.SourceInfo{Name: "vc", Kind: target.SourceVSphere, IntervalNanos: 20e9}, func(int) []result.Sample {
+		of := func(name, object, named string, value float64) result.Sample {
+			return result.Sample{Name: name, Labels: map[string]string{"object": object, "name": named, "direction": "read"}, Value: value}
+		}
+		return []result.Sample{
+			of(collect.OperationsRate, "datastore", "a", 100), of(collect.Latency, "datastore", "a", 0.001),
+			of(collect.OperationsRate, "datastore", "b", 300), of(collect.Latency, "datastore", "b", 0.005),
+			of(collect.OperationsRate, "datastore", "c", 0.1), of(collect.BytesRate, "datastore", "a", 5000), of(collect.OperationsRate, "disk", "scsi0:1", 7),
+			{Name: collect.CPUUsage, Labels: map[string]string{"object": "host", "name": "h"}, Value: 0.25},
+		}
+	})
+	want(t, answers, "operations", "read", 400.1)
+	want(t, answers, "throughput", "read", 5000)
+	want(t, answers, "latency", "read", 4e6)
+	want(t, answers, "CPU", "h", 25)
+	want(t, answers, "virtual disks: operations", "read", 7)
+}
+
+func TestDescribe(t *testing.T) {
+	r := counted.Record{}
+	source := result.SourceInfo{Name: "vc", Kind: "vsphere", IntervalNanos: 20e9, TLS: "unverified"}
+	if got, want := r.Describe(source), "Counters of source vc (vsphere), read every 20 s"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	for i, up := range []float64{1, 0, 1} {
+		r.Add(&result.Sample{Name: collect.Up, Labels: map[string]string{"source": "vc"}, Value: up})
+		r.Add(&result.Sample{Name: collect.Age, Labels: map[string]string{"source": "vc"}, Value: 12 + 10.2*float64(i)})
+	}
+	if got, want := r.Describe(source), "Counters of source vc (vsphere), read every 20 s; values were 12 s to 32 s old when read; 1 of 3 readings failed; TLS unverified"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
