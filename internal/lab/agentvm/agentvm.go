@@ -1,4 +1,4 @@
-// Package agentvm stands in for virtual machines with processes: one real agent for each VM that is on, with the identity that
+// Package agentvm replaces virtual machines by processes: one real agent for each VM that is on, with the identity that
 // the user data of cloud-init gives it, an address of its own in 127/8, and files as its disks. Emulators of platforms run their VMs so.
 //
 //	Machines.Start(VM) ──▶ files of the user data ──▶ mount namespace with /dev/sdb, /dev/sdc, … ──▶ bragg-agent

@@ -27,7 +27,7 @@ type machine struct {
 	ended   chan struct{}
 }
 
-// Start starts the agent of a VM. One that runs is left alone. A VM without an agent in its user data is on and answers nothing.
+// Start starts the agent of a VM. One that runs is skipped. A VM without an agent in its user data is on and answers nothing.
 func (m *Machines) Start(v VM) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
