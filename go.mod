@@ -32,7 +32,12 @@ require (
 	pgregory.net/rapid v1.3.0
 )
 
-require github.com/vmware/govmomi v0.52.0
+require (
+	github.com/vmware/govmomi v0.52.0
+	k8s.io/api v0.37.0
+	k8s.io/apimachinery v0.37.0
+	k8s.io/client-go v0.37.0
+)
 
 require (
 	cloud.google.com/go/auth v0.23.2 // indirect
@@ -122,8 +127,6 @@ require (
 	google.golang.org/grpc v1.83.2 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
 	gopkg.in/inf.v0 v0.9.1 // indirect
-	k8s.io/apimachinery v0.37.0 // indirect
-	k8s.io/client-go v0.37.0 // indirect
 	k8s.io/klog/v2 v2.140.0 // indirect
 	k8s.io/kube-openapi v0.0.0-20260721132016-d427ff9ee9ad // indirect
 	k8s.io/utils v0.0.0-20260626114624-be93311217bd // indirect

@@ -34,6 +34,14 @@ type Config struct {
 	TLS    TLS    `json:"tls,omitzero"`
 	// MetricsListen is the address for /metrics of an agent that listens; empty: none.
 	MetricsListen string `json:"metrics_listen,omitempty"`
+	// Files are made before the agent listens, where they do not exist: disks that are files of a file system.
+	Files []File `json:"files,omitempty"`
+}
+
+// File is a file in place of a disk.
+type File struct {
+	Path      string `json:"path"`
+	SizeBytes int64  `json:"size_bytes"`
 }
 
 // Program has the inputs of Command from the surrounding program.
@@ -71,6 +79,9 @@ func command(ctx context.Context, args []string, p Program) error {
 	var c Config
 	if err := json.Unmarshal(text, &c); err != nil {
 		return &diag.Error{Code: "usage", Message: "read configuration", Err: err, Exit: diag.ExitUsage}
+	}
+	if err := makeFiles(c.Files); err != nil {
+		return err
 	}
 	options := Options{
 		Generators: p.Generators, VM: c.VM, Version: p.Version, Devices: c.Devices, VCPUs: c.VCPUs, RAMBytes: c.RAMBytes,

@@ -17,6 +17,7 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/fake"
+	"github.com/braggdev/bragg/internal/target/kube"
 	"github.com/braggdev/bragg/internal/target/libvirt"
 	"github.com/braggdev/bragg/internal/target/local"
 	"github.com/braggdev/bragg/internal/target/ssh"
@@ -29,6 +30,7 @@ func Providers() []target.Provider {
 		fake.Provider(),
 		libvirt.Provider(),
 		ssh.Provider(),
+		kube.Provider(),
 	}
 }
 

@@ -1,0 +1,102 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/target/address"
+	"github.com/braggdev/bragg/internal/target/agentlink"
+)
+
+// agents are the connections to agents of VMs: to the addresses of their pods, or through the API server.
+type agents struct {
+	cluster *cluster
+	pods    *pods
+	mode    string
+	link    *agentlink.Dialer
+	forward atomic.Bool // with agentsAuto: pods cannot be reached directly
+	routed  atomic.Bool // with agentsAuto: they can
+}
+
+// directMax is how long a pod may take to accept a connection at its own address before it is reached through the API server.
+const directMax = 2 * time.Second
+
+// DialAgent connects to the agent of a VM, as soon as it answers, and verifies that it is the agent of that VM.
+func (a *agents) DialAgent(ctx context.Context, vm target.VM) (net.Conn, error) {
+	return a.link.DialAgent(ctx, vm)
+}
+
+// AddressOf returns the address of the pod of a VM.
+func (a *agents) AddressOf(ctx context.Context, vm target.VM) (string, error) {
+	if err := a.cluster.usable(ctx); err != nil {
+		return "", err
+	}
+	if err := a.pods.mirror.Start(ctx); err != nil {
+		return "", err
+	}
+	one, ok := a.pods.mirror.Get(vm.ID)
+	switch {
+	case !ok:
+		return "", fmt.Errorf("vm %q has no pod", vm.Name)
+	case one.Object.Status.PodIP == "":
+		return "", fmt.Errorf("pod %q has no address yet", vm.ID)
+	}
+	return one.Object.Status.PodIP, nil
+}
+
+// mayAnswer returns why an agent cannot answer: a target.StoppedError where its pod has ended.
+func (a *agents) mayAnswer(ctx context.Context, vm target.VM, _ bool) error {
+	if err := a.cluster.usable(ctx); err != nil {
+		return err
+	}
+	if err := a.pods.mirror.Start(ctx); err != nil {
+		return err
+	}
+	one, ok := a.pods.mirror.Get(vm.ID)
+	if ok {
+		s := stateOf(&one.Object)
+		if s.power == target.PowerOn && a.cluster.power.off(ctx, s.node) {
+			return fmt.Errorf("node %q has no power", s.node)
+		}
+		if s.power == target.PowerOn {
+			return nil
+		}
+	}
+	ended, known := a.pods.note(vm.ID)
+	if !known {
+		return &target.StoppedError{VM: vm.Name, Reason: "it has no pod"}
+	}
+	return &target.StoppedError{VM: vm.Name, Reason: ended.reason, At: ended.at}
+}
+
+// dial connects to a port of a pod.
+func (a *agents) dial(ctx context.Context, vm target.VM, at string) (net.Conn, error) {
+	if a.mode == agentsForward || a.mode == agentsAuto && a.forward.Load() {
+		return a.cluster.client.Tunnel(ctx, vm.ID, address.AgentPort)
+	}
+	bounded, cancel := ctx, context.CancelFunc(func() {})
+	if a.mode == agentsAuto && !a.routed.Load() {
+		bounded, cancel = context.WithTimeout(ctx, directMax)
+	}
+	defer cancel()
+	var plain net.Dialer
+	conn, err := plain.DialContext(bounded, "tcp", at)
+	switch {
+	case err == nil:
+		a.routed.Store(true)
+		return conn, nil
+	case a.mode == agentsDirect || a.routed.Load() || a.cluster.client.InCluster || ctx.Err() != nil:
+		return nil, err
+	}
+	through, forwardErr := a.cluster.client.Tunnel(ctx, vm.ID, address.AgentPort)
+	if forwardErr != nil {
+		return nil, errors.Join(err, forwardErr)
+	}
+	a.forward.Store(true)
+	return through, nil
+}

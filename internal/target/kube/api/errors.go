@@ -1,0 +1,96 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/textio"
+	"github.com/braggdev/bragg/internal/trust"
+)
+
+// wordsMax bounds what the cluster can add to a message.
+const wordsMax = 600
+
+// Words are a text of the cluster, fit for a message.
+func Words(text string) string { return textio.Clip(textio.Line(text), wordsMax) }
+
+// Codes of errors.
+const (
+	CodeUnauthorized = "kube-unauthorized"
+	CodeForbidden    = "kube-forbidden"
+	CodeQuota        = "kube-quota"
+	CodeAdmission    = "kube-admission"
+	CodeBusy         = "kube-busy"
+	CodeUnreachable  = "kube-unreachable"
+	CodeRefused      = "kube-refused"
+	CodeMissing      = "kube-not-found"
+	CodeExists       = "kube-exists"
+)
+
+// explain puts an error of a call into words: what was tried, what the cluster said, what to do.
+func (c *Client) explain(what string, err error) error {
+	e := &diag.Error{Message: what, Exit: diag.ExitUnavailable, Err: err}
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		e.Code, e.Message = CodeUnreachable, fmt.Sprintf("%s: the API server %s does not answer", what, c.Host)
+		e.Hint = "kubectl get --raw /readyz shows whether it does"
+		var certificate *trust.CertificateError
+		if errors.As(err, &certificate) {
+			e.Hint = certificate.Hint
+		}
+		return e
+	}
+	e.Err = worded{err}
+	switch text := strings.ToLower(err.Error()); {
+	case apierrors.IsUnauthorized(err):
+		e.Code, e.Hint = CodeUnauthorized, "the token or certificate has expired or is not known to the cluster: log in again, or renew the secret of the target file"
+	case apierrors.IsForbidden(err) && strings.Contains(text, "exceeded quota"):
+		e.Code, e.Hint = CodeQuota, "kubectl describe resourcequota shows what is used; smaller or fewer VMs need less"
+	case apierrors.IsForbidden(err) && (strings.Contains(text, "violates podsecurity") || strings.Contains(text, "admission") || strings.Contains(text, "limitrange") ||
+		strings.Contains(text, "maximum") || strings.Contains(text, "minimum")):
+		e.Code, e.Hint = CodeAdmission, "a policy of the namespace refuses the object"
+	case apierrors.IsForbidden(err) && strings.Contains(text, "cannot "):
+		e.Code, e.Hint = CodeForbidden, "bragg kube install prints a Role with what is needed"
+	case strings.Contains(text, "admission webhook"):
+		e.Code, e.Hint = CodeAdmission, "an admission webhook of the cluster refuses the object"
+	case apierrors.IsTooManyRequests(err), apierrors.IsServiceUnavailable(err), apierrors.IsServerTimeout(err), apierrors.IsTimeout(err):
+		e.Code, e.Hint = CodeBusy, "the API server was busy for as long as it was tried"
+	case apierrors.IsNotFound(err):
+		e.Code = CodeMissing
+	case apierrors.IsAlreadyExists(err):
+		e.Code = CodeExists
+	default:
+		e.Code = CodeRefused
+	}
+	return e
+}
+
+// worded is an error of the server, with a bounded text.
+type worded struct{ error }
+
+func (w worded) Error() string { return Words(w.error.Error()) }
+func (w worded) Unwrap() error { return w.error }
+
+// NotFound reports whether an object, or its kind, does not exist.
+func NotFound(err error) bool { return apierrors.IsNotFound(cause(err)) }
+
+// Exists reports whether an object of that name exists.
+func Exists(err error) bool { return apierrors.IsAlreadyExists(cause(err)) }
+
+// Conflict reports whether an object has changed since it was read.
+func Conflict(err error) bool { return apierrors.IsConflict(cause(err)) }
+
+// Forbidden reports whether a right is missing.
+func Forbidden(err error) bool { return apierrors.IsForbidden(cause(err)) }
+
+func cause(err error) error {
+	var status *apierrors.StatusError
+	if errors.As(err, &status) {
+		return status
+	}
+	return err
+}

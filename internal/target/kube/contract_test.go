@@ -1,0 +1,167 @@
+package kube
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/braggdev/bragg/internal/agent"
+	"github.com/braggdev/bragg/internal/agent/client"
+	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/target/kube/kubetest"
+	"github.com/braggdev/bragg/internal/target/targettest"
+	"github.com/braggdev/bragg/internal/trust"
+)
+
+// TestMain is also the agent in simulated pods.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && filepath.IsAbs(os.Args[1]) && strings.HasSuffix(os.Args[1], configFile) {
+		os.Exit(agent.Command(context.Background(), os.Args[1:], agent.Program{Generators: map[string]load.Generator{}, Version: "test", Stderr: os.Stderr}))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// loopbacks counts the addresses of agents: each has one of its own.
+var loopbacks atomic.Uint32
+
+// runAgents makes the kubelets of a simulated cluster start real agents.
+func runAgents(t *testing.T, s *kubetest.Server) {
+	t.Helper()
+	dir := t.TempDir()
+	s.Run = func(_, secret kubetest.Object) (string, func(), error) {
+		n := loopbacks.Add(1)
+		address := fmt.Sprintf("127.77.%d.%d", n>>8, n&255+1)
+		home, err := os.MkdirTemp(dir, "pod")
+		if err != nil {
+			return "", nil, err
+		}
+		data, _ := secret["data"].(kubetest.Object)
+		for name, value := range data {
+			text, err := base64.StdEncoding.DecodeString(value.(string))
+			if err != nil {
+				return "", nil, err
+			}
+			if name == configFile {
+				text = relocate(text, home, address)
+			}
+			if err := os.WriteFile(filepath.Join(home, name), text, 0o600); err != nil {
+				return "", nil, err
+			}
+		}
+		process := exec.Command(os.Args[0], filepath.Join(home, configFile))
+		if err := process.Start(); err != nil {
+			return "", nil, err
+		}
+		return address, func() {
+			_ = process.Process.Kill()
+			_ = process.Wait()
+		}, nil
+	}
+}
+
+// relocate moves an agent out of a container.
+func relocate(text []byte, home, address string) []byte {
+	var c agent.Config
+	if err := json.Unmarshal(text, &c); err != nil {
+		panic(err)
+	}
+	c.Listen, c.MetricsListen = strings.Replace(c.Listen, ":", address+":", 1), ""
+	for i := range c.Files {
+		c.Files[i].Path = filepath.Join(home, filepath.Base(filepath.Dir(c.Files[i].Path)))
+	}
+	moved, _ := json.Marshal(c)
+	return []byte(strings.ReplaceAll(string(moved), identityDir, home))
+}
+
+func greet(ctx context.Context, conn net.Conn) (string, error) {
+	hello, err := client.New(conn, client.Options{}).Hello(ctx)
+	return hello.Boot, err
+}
+
+// simulated is a target file for a simulated cluster.
+func simulated(t *testing.T, s *kubetest.Server) target.Config {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(path, []byte(s.Token), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ca := filepath.Join(t.TempDir(), "ca.pem")
+	writePEM(t, ca, s.Certificate().Raw)
+	return target.Config{
+		Provider: ProviderName, Name: "simulated", Endpoint: s.URL, CAFile: ca, Pool: "fast",
+		Credentials: map[string]target.Credential{"platform": {Secret: target.Secret{File: path}}},
+		Options:     map[string]string{"namespace": kubetest.Namespace, "image": "bragg-agent:test", "agents": "direct"},
+	}
+}
+
+func authority(t testing.TB) *trust.Authority {
+	t.Helper()
+	a, err := trust.New("run-1", time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func openAs(t *testing.T, c target.Config, a *trust.Authority) target.Target {
+	t.Helper()
+	opened, err := open(t.Context(), c, target.OpenOptions{Dir: t.TempDir(), Authority: a})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = opened.Close() })
+	return opened
+}
+
+// The contract on a simulated cluster, with real agents.
+func TestContractSimulated(t *testing.T) {
+	configs := map[target.Target]target.Config{}
+	servers := map[target.Target]*kubetest.Server{}
+	identities := authority(t)
+	targettest.Run(t, targettest.Harness{
+		Open: func(t *testing.T) target.Target {
+			s := kubetest.New(t, "node-1", "node-2")
+			if strings.HasSuffix(t.Name(), "/dial") {
+				runAgents(t, s)
+			}
+			c := simulated(t, s)
+			if strings.HasSuffix(t.Name(), "node_power") {
+				c.Credentials["bmc"] = targettest.Credentials(t)[targettest.CredentialName]
+				c.Allow.NodePower = true
+				for i, name := range []string{"node-1", "node-2"} {
+					b := targettest.NewBMC(t, fmt.Sprintf("00000000-0000-4000-8000-%012d", i+1), func(on bool) { s.SetNode(name, on) })
+					c.Nodes = append(c.Nodes, target.NodeConfig{ID: name, BMC: b.Config})
+				}
+			}
+			opened := openAs(t, c, identities)
+			if l, ok := opened.(target.NodeLimiter); ok {
+				l.LimitNodesOff(1)
+			}
+			configs[opened], servers[opened] = c, s
+			return opened
+		},
+		Reopen: func(t *testing.T, before target.Target) target.Target { return openAs(t, configs[before], identities) },
+		Greet:  greet,
+		Leftovers: func(_ *testing.T, before target.Target) []string {
+			var left []string
+			for _, resource := range []string{"pods", "persistentvolumeclaims", "secrets", "configmaps", "volumesnapshots"} {
+				for name := range servers[before].Objects(resource) {
+					left = append(left, resource+"/"+name)
+				}
+			}
+			return left
+		},
+	})
+}

@@ -1,0 +1,195 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/target/kube/api"
+)
+
+// builder makes VMs.
+type builder struct {
+	cluster   *cluster
+	claims    *claims
+	snapshots *snapshots
+	settings  settings
+}
+
+// plan is a VM to make. from has the source of each disk, nil for empty disks.
+type plan struct {
+	record record
+	from   []*corev1.TypedLocalObjectReference
+}
+
+// Create makes powered-off VMs with empty disks: records and volumes. There are no pods yet.
+func (b *builder) Create(ctx context.Context, tag target.Tag, specs []target.VMSpec) ([]target.VM, error) {
+	vms, err := b.create(ctx, tag, specs)
+	if err != nil {
+		return nil, fmt.Errorf("create VMs: %w", err)
+	}
+	return vms, nil
+}
+
+func (b *builder) create(ctx context.Context, tag target.Tag, specs []target.VMSpec) ([]target.VM, error) {
+	if err := errors.Join(tag.Check(), b.cluster.usable(ctx)); err != nil {
+		return nil, err
+	}
+	plans, err := b.plan(ctx, tag, specs)
+	if err != nil {
+		return nil, err
+	}
+	return b.buildAll(ctx, tag, plans)
+}
+
+// plan checks everything that can be checked before anything is made.
+func (b *builder) plan(ctx context.Context, tag target.Tag, specs []target.VMSpec) ([]plan, error) {
+	if _, err := b.cluster.allowed(ctx); err != nil {
+		return nil, err
+	}
+	nodes, err := b.cluster.nodes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	existing, err := b.cluster.owned(ctx, tag.Mark())
+	if err != nil {
+		return nil, err
+	}
+	names := map[string]bool{}
+	for _, r := range existing {
+		names[r.VM.Name] = true
+	}
+	plans := make([]plan, len(specs))
+	for i, spec := range specs {
+		at := slices.IndexFunc(nodes, func(n node) bool { return n.config.ID == spec.NodeID })
+		switch {
+		case at < 0:
+			return nil, fmt.Errorf("vm %q: no such node: %q", spec.Name, spec.NodeID)
+		case b.cluster.power.off(ctx, spec.NodeID):
+			return nil, fmt.Errorf("vm %q: node %q has no power", spec.Name, spec.NodeID)
+		case nodes[at].unready() != "":
+			return nil, fmt.Errorf("vm %q: node %q %s", spec.Name, spec.NodeID, nodes[at].unready())
+		case names[spec.Name]:
+			return nil, fmt.Errorf("vm %q exists", spec.Name)
+		case b.settings.image == "" && b.cluster.config.Templates[spec.Template] == "":
+			return nil, fmt.Errorf("vm %q: the target file has no image for template %q", spec.Name, spec.Template)
+		}
+		names[spec.Name] = true
+		plans[i].record = record{
+			Version: recordVersion, Template: spec.Template, VCPUs: spec.VCPUs, RAMBytes: spec.RAMBytes, Block: b.settings.block,
+			ExporterPorts: spec.ExporterPorts, Mark: tag.Mark(),
+			VM: target.VM{
+				ID: newID(spec.Name), Name: spec.Name, Group: spec.Group, Ordinal: spec.Ordinal, NodeID: spec.NodeID, Power: target.PowerOff,
+				Disks: disks(spec.DiskBytes, b.settings.block),
+			},
+		}
+	}
+	return plans, nil
+}
+
+func (b *builder) buildAll(ctx context.Context, tag target.Tag, plans []plan) ([]target.VM, error) {
+	list := make([]*record, len(plans))
+	from := map[string][]*corev1.TypedLocalObjectReference{}
+	for i := range plans {
+		list[i], from[plans[i].record.VM.ID] = &plans[i].record, plans[i].from
+	}
+	err := onEach(ctx, "create", list, func(r record) error { return b.build(ctx, r, ownerOf(tag), from[r.VM.ID]) })
+	if err != nil {
+		return nil, err
+	}
+	vms := make([]target.VM, len(plans))
+	for i, p := range plans {
+		vms[i] = p.record.vm(state{power: target.PowerOff})
+	}
+	return vms, nil
+}
+
+// build makes one VM. The record comes first: it says whose the claims are.
+func (b *builder) build(ctx context.Context, r record, tag owner, from []*corev1.TypedLocalObjectReference) error {
+	m, err := r.configMap(tag)
+	if err != nil {
+		return err
+	}
+	made, err := api.Create(ctx, b.cluster.client, api.ConfigMaps, m, func(o *corev1.ConfigMap) bool { return markOf(o) == tag.mark })
+	if err != nil {
+		return err
+	}
+	r.UID = made.UID
+	err = b.cluster.records.Await(ctx, r.VM.ID, func(o *api.Seen[corev1.ConfigMap]) (bool, error) { return o != nil, nil })
+	if err != nil {
+		return err
+	}
+	return b.claims.make(ctx, r, tag, from)
+}
+
+// vm is the VM of a record with its current power.
+func (r record) vm(s state) target.VM {
+	vm := r.VM
+	vm.Power, vm.Disks = s.power, slices.Clone(r.VM.Disks)
+	if s.power == target.PowerOn && s.node != "" {
+		vm.NodeID = s.node
+	}
+	return vm
+}
+
+// CloneVM copies the disks of a VM by the storage driver: full clones from the claims, linked ones from snapshots of them.
+// Whether copies share blocks is up to the driver.
+func (b *builder) CloneVM(ctx context.Context, tag target.Tag, source target.VM, specs []target.VMSpec, linked bool) ([]target.VM, error) {
+	vms, err := b.clone(ctx, tag, source, specs, linked)
+	if err != nil {
+		return nil, fmt.Errorf("clone vm %q: %w", source.Name, err)
+	}
+	return vms, nil
+}
+
+func (b *builder) clone(ctx context.Context, tag target.Tag, source target.VM, specs []target.VMSpec, linked bool) ([]target.VM, error) {
+	list, err := b.cluster.find(ctx, tag, []target.VM{source}, false)
+	if err != nil {
+		return nil, err
+	}
+	origin := *list[0]
+	for _, spec := range specs {
+		if len(spec.DiskBytes) != len(origin.VM.Disks) {
+			return nil, fmt.Errorf("clone %q has %d disks, the source %d", spec.Name, len(spec.DiskBytes), len(origin.VM.Disks))
+		}
+		for i, size := range spec.DiskBytes {
+			if size < origin.VM.Disks[i].SizeBytes {
+				return nil, fmt.Errorf("disk %d of clone %q is smaller than its source", i, spec.Name)
+			}
+		}
+	}
+	specs = slices.Clone(specs)
+	for i := range specs {
+		specs[i].Template = origin.Template
+	}
+	plans, err := b.plan(ctx, tag, specs)
+	if err != nil {
+		return nil, err
+	}
+	from := make([]*corev1.TypedLocalObjectReference, len(origin.VM.Disks))
+	for i := range from {
+		from[i] = &corev1.TypedLocalObjectReference{Kind: api.Claims.Kind, Name: origin.diskName(i)}
+	}
+	if linked {
+		taken, err := b.snapshots.take(ctx, origin, ownerOf(tag), "clone")
+		if err != nil {
+			return nil, err
+		}
+		group := api.Snapshots.Group
+		for i, name := range taken {
+			from[i] = &corev1.TypedLocalObjectReference{APIGroup: &group, Kind: api.Snapshots.Kind, Name: name}
+		}
+	}
+	for i := range plans {
+		plans[i].from = from
+	}
+	return b.buildAll(ctx, tag, plans)
+}
+
+// byName orders VMs.
+func byName(a, b target.VM) int { return strings.Compare(a.Name, b.Name) }

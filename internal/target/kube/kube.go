@@ -1,0 +1,199 @@
+// Package kube is the target for Kubernetes clusters: pods with volumes as VMs, or VMs of KubeVirt.
+//
+//	Create ──▶ ConfigMap with the VM's record and mark ──▶ a claim for each disk ──▶ bound volumes       (create.go, claims.go)
+//	PowerOnVMs ──▶ Secret with the agent's identity ──▶ pod on the VM's node ──▶ container runs          (pods.go, pod.go)
+//	PowerOffVMs ──▶ pod deleted, and gone                                                                (pods.go)
+//	Delete ──▶ pod, snapshots, claims ──▶ Secret ──▶ ConfigMap: what is left can be found by its mark    (delete.go)
+//
+// The ConfigMap is made first and deleted last, so there is always an object that names the owner of a volume. Objects carry
+// the mark in an annotation, and its begin in a label, by which they are listed: no finalizer keeps them when this program dies.
+// Objects are listed once and watched from then on (package api), so that waiting for a thousand pods takes few calls.
+//
+// A pod is not a machine: it shares the kernel and the page cache of its node, and the power of a pod is the life of its
+// processes. Target is composed of parts, each with the capabilities of one subject.
+package kube
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/target/agentlink"
+	"github.com/braggdev/bragg/internal/target/bmc"
+	"github.com/braggdev/bragg/internal/target/kube/api"
+	"github.com/braggdev/bragg/internal/target/kube/rights"
+)
+
+// ProviderName is as target files spell it.
+const ProviderName = "kubernetes"
+
+// Target is a namespace of a cluster.
+type Target struct {
+	*cluster    // nodes, rights, lock, what others have there
+	*builder    // Create, CloneVM
+	*remover    // Owned, Delete
+	*operations // power of VMs
+	*agents     // connections to agents
+	*reports    // events of the platform
+	power       *nodePower
+}
+
+var (
+	_ target.Target       = (*Target)(nil)
+	_ target.AgentDialer  = (*Target)(nil)
+	_ target.Addresser    = (*Target)(nil)
+	_ target.VMPower      = (*Target)(nil)
+	_ target.Cloner       = (*Target)(nil)
+	_ target.ReadyChecker = (*Target)(nil)
+	_ target.Locker       = (*Target)(nil)
+	_ target.OtherLister  = (*Target)(nil)
+	_ target.HostChecker  = (*Target)(nil)
+	_ target.EventWatcher = (*Target)(nil)
+)
+
+// Provider is the entry of the list of providers.
+func Provider() target.Provider {
+	return target.Provider{
+		Name:       ProviderName,
+		Summary:    "Kubernetes clusters: pods with volumes as VMs",
+		FindsNodes: true,
+		Open:       open,
+	}
+}
+
+func open(ctx context.Context, c target.Config, o target.OpenOptions) (target.Target, error) {
+	s, err := readSettings(c)
+	if err != nil {
+		return nil, err
+	}
+	if s.kind == rights.KindKubeVirt {
+		return nil, &diag.Error{Code: "kube-kind", Exit: diag.ExitData, Message: "open kubernetes target: VMs of KubeVirt are not supported yet"}
+	}
+	client, err := connect(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	t := assemble(c, o, s, client)
+	if !slices.ContainsFunc(c.Nodes, func(n target.NodeConfig) bool { return n.BMC != nil }) {
+		return withSnapshots(ctx, t)
+	}
+	if t.power.bmcs, err = bmc.OpenNodes(ctx, c, t.power); err != nil {
+		client.Close()
+		return nil, err
+	}
+	return withSnapshots(ctx, t)
+}
+
+// connect prepares the client as the target file says.
+func connect(ctx context.Context, c target.Config) (*api.Client, error) {
+	a := api.Access{
+		Endpoint: c.Endpoint, Trust: c.Trust("API server"), Kubeconfig: c.Options["kubeconfig"], Context: c.Options["context"],
+		Namespace: c.Options["namespace"], UserAgent: "bragg",
+	}
+	if c.Endpoint == "" {
+		return api.New(a)
+	}
+	for _, name := range []string{"platform", "api_key"} {
+		given, ok := c.Credentials[name]
+		if !ok {
+			continue
+		}
+		var err error
+		if a.Token, err = given.Secret.Read(ctx); err != nil {
+			return nil, fmt.Errorf("credential %q: %w", name, err)
+		}
+		return api.New(a)
+	}
+	return nil, &diag.Error{
+		Code: "kube-credential", Exit: diag.ExitData, Message: "an endpoint needs a credential \"platform\" with the token of a service account",
+		Hint: "or omit the endpoint: then the kubeconfig is used",
+	}
+}
+
+func assemble(c target.Config, o target.OpenOptions, s settings, client *api.Client) *Target {
+	hosts := newCluster(c, s, client, o.Leases)
+	power := &nodePower{cluster: hosts}
+	hosts.power = power
+	locks := &keyLocks{}
+	claims := newClaims(hosts)
+	run := &pods{cluster: hosts, settings: s, limits: defaultLimits, authority: o.Authority, notes: map[string]ending{}, planted: map[string]bool{}, deleted: map[string]bool{}}
+	run.mirror = api.NewMirror[pod](client, api.Pods, ours)
+	run.mirror.Listen(run.heard)
+	hosts.runner = run
+	calls := &agents{cluster: hosts, pods: run, mode: s.agents}
+	calls.link = &agentlink.Dialer{Authority: o.Authority, AddressOf: calls.AddressOf, MayAnswer: calls.mayAnswer, Dial: calls.dial}
+	snaps := newSnapshots(hosts, s.snapshotClass)
+	removing := &remover{cluster: hosts, claims: claims, snapshots: snaps, pods: run, agents: calls, locks: locks}
+	return &Target{
+		cluster: hosts, power: power, agents: calls, remover: removing, reports: &reports{cluster: hosts, pods: run},
+		builder:    &builder{cluster: hosts, claims: claims, snapshots: snaps, settings: s},
+		operations: &operations{cluster: hosts, pods: run, agents: calls, locks: locks},
+	}
+}
+
+// Close ends the connections to agents and all watches. VMs and volumes stay.
+func (t *Target) Close() error {
+	t.link.Close()
+	t.client.Close()
+	t.cluster.records.Wait()
+	t.cluster.hosts.Wait()
+	t.builder.claims.mirror.Wait()
+	t.builder.snapshots.mirror.Wait()
+	t.operations.pods.mirror.Wait()
+	return nil
+}
+
+// withSnapshots composes the target of what the cluster and the target file offer.
+func withSnapshots(ctx context.Context, t *Target) (target.Target, error) {
+	offered, err := t.builder.snapshots.offered(ctx)
+	if err != nil {
+		t.client.Close()
+		return nil, err
+	}
+	snaps := &snapshotter{t.cluster, t.builder.snapshots}
+	switch {
+	case t.power.bmcs != nil && offered:
+		return struct {
+			powered
+			*snapshotter
+		}{powered{t, t.power.bmcs}, snaps}, nil
+	case t.power.bmcs != nil:
+		return powered{t, t.power.bmcs}, nil
+	case offered:
+		return struct {
+			*Target
+			*snapshotter
+		}{t, snaps}, nil
+	}
+	return t, nil
+}
+
+// keyLocks are mutexes by name. The zero value is ready for use.
+type keyLocks struct {
+	mu  sync.Mutex
+	all map[string]*sync.Mutex
+}
+
+// lock returns the function that unlocks.
+func (l *keyLocks) lock(key string) func() {
+	l.mu.Lock()
+	if l.all == nil {
+		l.all = map[string]*sync.Mutex{}
+	}
+	m := l.all[key]
+	if m == nil {
+		m = &sync.Mutex{}
+		l.all[key] = m
+	}
+	l.mu.Unlock()
+	m.Lock()
+	return m.Unlock
+}
+
+func displayName(c target.Config, namespace string) string {
+	return cmp.Or(c.Name, "namespace "+namespace)
+}

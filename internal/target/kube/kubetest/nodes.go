@@ -1,0 +1,262 @@
+package kubetest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// AddNode adds a node that is ready.
+func (s *Server) AddNode(name, uuid string) {
+	s.Put("nodes", Object{
+		"apiVersion": "v1", "kind": "Node", "metadata": Object{"name": name, "labels": Object{"kubernetes.io/hostname": name}},
+		"status": Object{
+			"allocatable": Object{"cpu": "8", "memory": "16Gi"}, "conditions": []any{Object{"type": "Ready", "status": "True"}},
+			"nodeInfo": Object{"systemUUID": uuid, "bootID": uuid, "kubeletVersion": "v1.34.0-simulated", "osImage": "simulated", "kernelVersion": "6.1", "containerRuntimeVersion": "simulated"},
+		},
+	})
+}
+
+// SetNode makes the kubelet of a node answer or not. Its pods end with it, as processes do without power, and the cluster notices.
+func (s *Server) SetNode(name string, up bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.down[name] = !up
+	n := clone(s.objects["nodes"][name])
+	status := "True"
+	if !up {
+		status = "Unknown"
+	}
+	n["status"].(Object)["conditions"] = []any{Object{"type": "Ready", "status": status, "message": "Kubelet stopped posting node status."}}
+	s.put("nodes", n)
+	for _, pod := range slices.Sorted(maps.Keys(s.objects["pods"])) {
+		if text(s.objects["pods"][pod], "spec", "nodeName") != name {
+			continue
+		}
+		if !up {
+			s.halt(pod)
+		} else if text(s.objects["pods"][pod], "status", "phase") == "Running" {
+			s.setStatus(pod, Object{"phase": "Failed", "reason": "Terminated", "message": "Pod was terminated in response to imminent node shutdown."})
+		}
+	}
+}
+
+// Evict removes a pod as the cluster does.
+func (s *Server) Evict(pod, message string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := clone(s.objects["pods"][pod])
+	status, _ := o["status"].(Object)
+	status["conditions"] = []any{Object{
+		"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI", "message": message, "lastTransitionTime": time.Now().UTC().Format(time.RFC3339),
+	}}
+	s.put("pods", o)
+	s.delete("pods", pod, true)
+}
+
+// halt ends the agent of a pod. The caller holds the lock.
+func (s *Server) halt(pod string) {
+	if stop := s.stops[pod]; stop != nil {
+		delete(s.stops, pod)
+		s.work.Go(stop)
+	}
+}
+
+func (s *Server) setStatus(pod string, status Object) {
+	o := clone(s.objects["pods"][pod])
+	o["status"] = status
+	s.put("pods", o)
+}
+
+// react is what controllers, scheduler and kubelets make of a change. The caller holds the lock.
+func (s *Server) react(resource string, o Object) {
+	name := text(o, "metadata", "name")
+	switch {
+	case resource == "persistentvolumeclaims" && at(o, "status", "phase") == nil:
+		s.work.Go(func() { s.provision(name) })
+	case resource == "pods" && at(o, "status", "phase") == nil:
+		s.work.Go(func() { s.schedule(name) })
+	case resource == "volumesnapshots" && at(o, "status") == nil:
+		s.work.Go(func() { s.amend(resource, name, func(o Object) { o["status"] = Object{"readyToUse": true} }) })
+	}
+}
+
+func (s *Server) amend(resource, name string, change func(o Object)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now, ok := s.objects[resource][name]; ok {
+		o := clone(now)
+		change(o)
+		s.put(resource, o)
+	}
+}
+
+// FullClass is the storage class whose provisioner always fails.
+const FullClass = "full"
+
+func (s *Server) provision(name string) {
+	s.amend("persistentvolumeclaims", name, func(o Object) {
+		if text(o, "spec", "storageClassName") == FullClass {
+			o["status"] = Object{"phase": "Pending"}
+			s.event(o, "ProvisioningFailed", "failed to provision volume with StorageClass \"full\": rpc error: code = ResourceExhausted desc = not enough free space")
+			return
+		}
+		o["status"] = Object{"phase": "Bound"}
+		o["spec"].(Object)["volumeName"] = "pv-" + name
+	})
+}
+
+func (s *Server) event(about Object, reason, message string) {
+	uid := text(about, "metadata", "uid")
+	s.put("events", Object{
+		"apiVersion": "v1", "kind": "Event", "metadata": Object{"name": fmt.Sprintf("event-%d", s.version)}, "type": "Warning", "reason": reason, "message": message,
+		"involvedObject": Object{"uid": uid}, "lastTimestamp": time.Now().UTC().Format(time.RFC3339),
+	})
+}
+
+// MissingImage is an image that no registry has.
+const MissingImage = "registry.invalid/missing:1"
+
+func (s *Server) schedule(name string) {
+	s.mu.Lock()
+	o, ok := s.objects["pods"][name]
+	if !ok {
+		s.mu.Unlock()
+		return
+	}
+	o = clone(o)
+	node := wanted(o)
+	n := s.objects["nodes"][node]
+	switch cordoned, _ := at(n, "spec", "unschedulable").(bool); {
+	case n == nil || cordoned || s.down[node]:
+		s.setStatus(name, Object{"phase": "Pending", "conditions": []any{Object{
+			"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/2 nodes are available: 1 node(s) were unschedulable.",
+		}}})
+		s.event(o, "FailedScheduling", "0/2 nodes are available: 1 node(s) were unschedulable.")
+		s.mu.Unlock()
+		return
+	case image(o) == MissingImage:
+		o["spec"].(Object)["nodeName"] = node
+		o["status"] = Object{"phase": "Pending", "containerStatuses": []any{Object{"name": "agent", "state": Object{"waiting": Object{
+			"reason": "ImagePullBackOff", "message": "Back-off pulling image \"" + MissingImage + "\"",
+		}}}}}
+		s.put("pods", o)
+		s.event(o, "Failed", "Failed to pull image \""+MissingImage+"\": not found")
+		s.mu.Unlock()
+		return
+	}
+	secret := clone(s.objects["secrets"][name])
+	run := s.Run
+	s.mu.Unlock()
+	address, stop, err := "127.0.0.1", func() {}, error(nil)
+	if run != nil {
+		address, stop, err = run(o, secret)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now, ok := s.objects["pods"][name]
+	if !ok || text(now, "metadata", "uid") != text(o, "metadata", "uid") || text(now, "metadata", "deletionTimestamp") != "" {
+		if err == nil {
+			stop()
+		}
+		if ok {
+			s.remove("pods", name)
+		}
+		return
+	}
+	o = clone(now)
+	o["spec"].(Object)["nodeName"] = node
+	o["status"] = Object{"phase": "Running", "podIP": address, "containerStatuses": []any{Object{"name": "agent", "state": Object{"running": Object{}}}}}
+	if err != nil {
+		o["status"] = Object{"phase": "Failed", "containerStatuses": []any{Object{"name": "agent", "state": Object{"terminated": Object{
+			"reason": "Error", "exitCode": 1, "message": err.Error(),
+		}}}}}
+	} else {
+		s.stops[name] = stop
+	}
+	s.put("pods", o)
+}
+
+func image(o Object) string {
+	list, _ := at(o, "spec", "containers").([]any)
+	if len(list) == 0 {
+		return ""
+	}
+	return text(list[0], "image")
+}
+
+// wanted is the node that the affinity of a pod names.
+func wanted(o Object) string {
+	terms, _ := at(o, "spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms").([]any)
+	for _, term := range terms {
+		fields, _ := at(term, "matchFields").([]any)
+		for _, f := range fields {
+			if values, _ := at(f, "values").([]any); text(f, "key") == "metadata.name" && len(values) == 1 {
+				name, _ := values[0].(string)
+				return name
+			}
+		}
+	}
+	return ""
+}
+
+// delete begins a deletion. The caller holds the lock.
+func (s *Server) delete(resource, name string, grace bool) {
+	o := clone(s.objects[resource][name])
+	switch {
+	case resource == "pods" && grace && text(o, "spec", "nodeName") != "":
+		if text(o, "metadata", "deletionTimestamp") != "" {
+			return
+		}
+		meta(o)["deletionTimestamp"] = time.Now().UTC().Format(time.RFC3339)
+		s.put(resource, o)
+		if !s.down[text(o, "spec", "nodeName")] {
+			s.work.Go(func() { s.kill(name, text(o, "metadata", "uid")) })
+		}
+	case resource == "persistentvolumeclaims" && s.used(name):
+		meta(o)["deletionTimestamp"] = time.Now().UTC().Format(time.RFC3339)
+		s.put(resource, o)
+	default:
+		if resource == "pods" {
+			s.halt(name)
+		}
+		s.remove(resource, name)
+	}
+}
+
+// kill is what a kubelet does with a pod that is deleted: its processes end first.
+func (s *Server) kill(name, uid string) {
+	s.mu.Lock()
+	stop := s.stops[name]
+	delete(s.stops, name)
+	s.mu.Unlock()
+	if stop != nil {
+		stop()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if o, ok := s.objects["pods"][name]; ok && text(o, "metadata", "uid") == uid {
+		s.remove("pods", name)
+	}
+}
+
+// used reports whether a pod uses a claim.
+func (s *Server) used(claim string) bool {
+	for pod := range s.objects["pods"] {
+		if strings.HasPrefix(claim, pod+"-") {
+			return true
+		}
+	}
+	return false
+}
+
+// released removes claims that waited for their last pod.
+func (s *Server) released() {
+	for name, o := range s.objects["persistentvolumeclaims"] {
+		if text(o, "metadata", "deletionTimestamp") != "" && !s.used(name) {
+			s.remove("persistentvolumeclaims", name)
+		}
+	}
+}

@@ -1,0 +1,41 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/braggdev/bragg/internal/target"
+)
+
+// operations are those on VMs that exist.
+type operations struct {
+	cluster *cluster
+	pods    *pods
+	agents  *agents
+	locks   *keyLocks // by VM
+}
+
+// PowerOnVMs starts the pods of VMs; running ones are skipped.
+func (o *operations) PowerOnVMs(ctx context.Context, tag target.Tag, vms []target.VM) error {
+	list, err := o.cluster.find(ctx, tag, vms, false)
+	if err != nil {
+		return fmt.Errorf("power on VMs: %w", err)
+	}
+	return onEach(ctx, "power on", list, func(r record) error {
+		defer o.locks.lock(r.VM.ID)()
+		return o.pods.start(ctx, r, ownerOf(tag))
+	})
+}
+
+// PowerOffVMs deletes the pods of VMs; those that are off or gone are skipped.
+func (o *operations) PowerOffVMs(ctx context.Context, tag target.Tag, vms []target.VM) error {
+	list, err := o.cluster.find(ctx, tag, vms, true)
+	if err != nil {
+		return fmt.Errorf("power off VMs: %w", err)
+	}
+	return onEach(ctx, "power off", list, func(r record) error {
+		defer o.locks.lock(r.VM.ID)()
+		defer o.agents.link.HangUp(r.VM.ID)
+		return o.pods.stop(ctx, r)
+	})
+}

@@ -1,0 +1,419 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/target/kube/api"
+	"github.com/braggdev/bragg/internal/trust"
+)
+
+// pods run VMs: a VM has power while its pod exists and has not ended.
+type pods struct {
+	cluster   *cluster
+	settings  settings
+	limits    limits
+	authority *trust.Authority // nil: the target was opened for reading or cleaning up
+	mirror    *api.Mirror[pod]
+
+	mu      sync.Mutex
+	planted map[string]bool   // VMs whose identity this program made
+	notes   map[string]ending // how pods ended that are gone, by VM
+	deleted map[string]bool   // pods that this program deleted, by UID
+	watcher func(api.Change[pod])
+}
+
+// limits are how long pods may take.
+type limits struct {
+	start         time.Duration // until the container runs
+	unschedulable time.Duration // how long the scheduler may find no node
+	image         time.Duration // how long pulling the image may fail
+	stop          time.Duration
+	look          time.Duration // how often the time is compared with these
+}
+
+var defaultLimits = limits{start: 10 * time.Minute, unschedulable: time.Minute, image: 30 * time.Second, stop: 90 * time.Second, look: 5 * time.Second}
+
+// ending is how a pod ended.
+type ending struct {
+	reason string
+	at     time.Time
+}
+
+// state is the power of a VM.
+type state struct {
+	power target.PowerState
+	node  string // where it is or was; "": nowhere yet
+	ended ending // with PowerOff, if there was a pod
+}
+
+// stateOf reads a pod; nil: there is none.
+func stateOf(p *pod) state {
+	if p == nil {
+		return state{power: target.PowerOff}
+	}
+	s := state{power: target.PowerOn, node: p.Spec.NodeName}
+	if p.Status.Phase == corev1.PodFailed || p.Status.Phase == corev1.PodSucceeded || p.DeletionTimestamp != nil {
+		s.power, s.ended = target.PowerOff, endingOf(p)
+	}
+	return s
+}
+
+// endingOf says why a pod ended, or will, in the cluster's words.
+func endingOf(p *pod) ending {
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {
+			return ending{fmt.Sprintf("the cluster removed its pod: %s: %s", c.Reason, api.Words(c.Message)), c.LastTransitionTime.Time}
+		}
+	}
+	for _, c := range p.Status.ContainerStatuses {
+		if t := c.State.Terminated; t != nil && c.Name == agentContainer {
+			return ending{fmt.Sprintf("its container ended: %s, exit code %d %s", t.Reason, t.ExitCode, api.Words(t.Message)), t.FinishedAt.Time}
+		}
+	}
+	switch {
+	case p.Status.Reason != "":
+		return ending{fmt.Sprintf("its pod ended: %s: %s", p.Status.Reason, api.Words(p.Status.Message)), time.Time{}}
+	case p.DeletionTimestamp != nil:
+		return ending{"its pod was deleted", time.Time{}}
+	}
+	return ending{"its pod ended", time.Time{}}
+}
+
+// heard takes notes of pods that end. It is called by the mirror.
+func (p *pods) heard(c api.Change[pod]) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	last := c.Now
+	if last == nil {
+		last = c.Before
+	}
+	if id := last.Object.Labels[labelVM]; c.Now == nil || stateOf(&last.Object).power == target.PowerOff {
+		e := endingOf(&last.Object)
+		if e.at.IsZero() {
+			e.at = time.Now()
+		}
+		if _, known := p.notes[id]; !known {
+			p.notes[id] = e
+		}
+	} else {
+		delete(p.notes, id)
+	}
+	own := p.deleted[last.UID]
+	if c.Now == nil {
+		delete(p.deleted, last.UID)
+	}
+	if p.watcher != nil && !own {
+		p.watcher(c)
+	}
+}
+
+func (p *pods) note(id string) (ending, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	e, ok := p.notes[id]
+	return e, ok
+}
+
+// states returns the power of all VMs with a mark that have pods, by id.
+func (p *pods) states(ctx context.Context, mark string) (map[string]state, error) {
+	all, err := p.mirror.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	by := map[string]state{}
+	for i := range all {
+		if one := &all[i].Object; markOf(one) == mark {
+			s := stateOf(one)
+			if s.power == target.PowerOn && p.cluster.power.off(ctx, s.node) {
+				s.power = target.PowerOff // the cluster notices later
+			}
+			by[one.Labels[labelVM]] = s
+		}
+	}
+	return by, nil
+}
+
+// current returns the pod of a VM, nil if there is none. A pod of that name with another mark is foreign.
+func (p *pods) current(ctx context.Context, r record) (*api.Seen[pod], error) {
+	if err := p.mirror.Start(ctx); err != nil {
+		return nil, err
+	}
+	one, ok := p.mirror.Get(r.VM.ID)
+	if !ok {
+		return nil, nil
+	}
+	if markOf(&one.Object) != r.Mark {
+		return nil, target.Foreign(fmt.Sprintf("pod %q", r.VM.ID))
+	}
+	return &one, nil
+}
+
+// start makes the pod of a VM and waits until its container runs. A pod that does not get that far is deleted again.
+func (p *pods) start(ctx context.Context, r record, tag owner) error {
+	if p.cluster.power.off(ctx, r.VM.NodeID) {
+		return fmt.Errorf("node %q has no power", r.VM.NodeID)
+	}
+	one, err := p.current(ctx, r)
+	if err != nil {
+		return err
+	}
+	if one != nil && stateOf(&one.Object).power == target.PowerOff {
+		if err := p.stop(ctx, r); err != nil {
+			return err
+		}
+		one = nil
+	}
+	if one == nil {
+		target.Powerless(ctx, r.VM.Name, time.Now())
+		if err := p.plant(ctx, r, tag); err != nil {
+			return err
+		}
+		if err := p.create(ctx, r, tag); err != nil {
+			return err
+		}
+	}
+	if err := p.running(ctx, r); err != nil {
+		return errors.Join(err, p.stop(context.WithoutCancel(ctx), r))
+	}
+	return nil
+}
+
+func (p *pods) create(ctx context.Context, r record, tag owner) error {
+	image := p.image(r.Template)
+	own := func(o *pod) bool {
+		return markOf(o) == tag.mark && o.Labels[labelVM] == r.VM.ID && o.DeletionTimestamp == nil
+	}
+	_, err := api.Create(ctx, p.cluster.client, api.Pods, r.pod(tag, p.settings, image), own)
+	if api.Exists(err) {
+		return target.Foreign(fmt.Sprintf("pod %q", r.VM.ID))
+	}
+	return err
+}
+
+// image is that of the agent.
+func (p *pods) image(template string) string {
+	if image := p.cluster.config.Templates[template]; image != "" {
+		return image
+	}
+	return p.settings.image
+}
+
+// plant makes the Secret with the identity of the agent, once for each run of this program: an older one is of an authority that is
+// gone.
+func (p *pods) plant(ctx context.Context, r record, tag owner) error {
+	p.mu.Lock()
+	known := p.planted[r.VM.ID]
+	p.mu.Unlock()
+	if known {
+		return nil
+	}
+	if p.authority == nil {
+		return errors.New("this program has no identity that agents accept")
+	}
+	identity, err := p.authority.Agent(r.VM.Name)
+	if err != nil {
+		return err
+	}
+	s, err := r.secret(tag, identity)
+	if err != nil {
+		return err
+	}
+	_, err = api.Create[corev1.Secret](ctx, p.cluster.client, api.Secrets, s, nil)
+	if api.Exists(err) {
+		var old *corev1.Secret
+		if old, err = api.Get[corev1.Secret](ctx, p.cluster.client, api.Secrets, r.VM.ID); err != nil {
+			return err
+		}
+		if markOf(old) != tag.mark {
+			return target.Foreign(fmt.Sprintf("secret %q", r.VM.ID))
+		}
+		s.ResourceVersion = old.ResourceVersion
+		_, err = api.Update[corev1.Secret](ctx, p.cluster.client, api.Secrets, s)
+	}
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.planted[r.VM.ID] = true
+	return nil
+}
+
+// removeSecret deletes the identity of an agent.
+func (p *pods) removeSecret(ctx context.Context, r record) error {
+	old, err := api.Get[corev1.Secret](ctx, p.cluster.client, api.Secrets, r.VM.ID)
+	if api.NotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if markOf(old) != r.Mark {
+		return nil // another's, which stays
+	}
+	p.mu.Lock()
+	delete(p.planted, r.VM.ID)
+	p.mu.Unlock()
+	return p.cluster.client.Delete(ctx, api.Secrets, r.VM.ID, old.UID, -1)
+}
+
+// running waits until the container of a pod runs.
+func (p *pods) running(ctx context.Context, r record) error {
+	began := time.Now()
+	for {
+		var last *pod
+		slice, cancel := context.WithTimeout(ctx, p.limits.look)
+		err := p.mirror.Await(slice, r.VM.ID, func(o *api.Seen[pod]) (bool, error) {
+			if o == nil {
+				if last == nil {
+					return false, nil // it was created and not seen yet
+				}
+				return false, errors.New("its pod was deleted while it started")
+			}
+			last = &o.Object
+			if started(last) {
+				return true, nil
+			}
+			return false, hopeless(last)
+		})
+		cancel()
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case !errors.Is(err, context.DeadlineExceeded):
+			return p.explain(ctx, r, last, err.Error())
+		case last == nil && time.Since(began) < p.limits.start:
+			continue
+		}
+		if why := p.late(last, time.Since(began)); why != "" {
+			return p.explain(ctx, r, last, why)
+		}
+	}
+}
+
+func started(o *pod) bool {
+	if o.DeletionTimestamp != nil || o.Status.Phase != corev1.PodRunning || o.Status.PodIP == "" {
+		return false
+	}
+	for _, c := range o.Status.ContainerStatuses {
+		if c.Name == agentContainer && c.State.Running != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// hopelessReasons of a waiting container do not pass by themselves.
+var hopelessReasons = map[string]bool{"ErrImageNeverPull": true, "InvalidImageName": true, "CreateContainerError": true, "RunContainerError": true}
+
+// pullReasons are those of an image that cannot be pulled, which is tried again.
+var pullReasons = map[string]bool{"ErrImagePull": true, "ImagePullBackOff": true, "ImageInspectError": true, "RegistryUnavailable": true}
+
+// hopeless returns why a pod will not run.
+func hopeless(o *pod) error {
+	if stateOf(o).power == target.PowerOff {
+		return errors.New(endingOf(o).reason)
+	}
+	if w := waiting(o); w != nil && hopelessReasons[w.Reason] {
+		return fmt.Errorf("%s: %s", w.Reason, api.Words(w.Message))
+	}
+	return nil
+}
+
+func waiting(o *pod) *corev1.ContainerStateWaiting {
+	for _, c := range o.Status.ContainerStatuses {
+		if c.Name == agentContainer {
+			return c.State.Waiting
+		}
+	}
+	return nil
+}
+
+func unscheduled(o *pod) *corev1.PodCondition {
+	for i, c := range o.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			return &o.Status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+// late returns why a pod that does not run yet has had its time; "": it has not. o may be nil.
+func (p *pods) late(o *pod, after time.Duration) string {
+	if o == nil {
+		return "the pod was created and is not seen"
+	}
+	if c := unscheduled(o); c != nil && after >= p.limits.unschedulable {
+		return fmt.Sprintf("%s: %s", c.Reason, api.Words(c.Message))
+	}
+	w := waiting(o)
+	if w != nil && pullReasons[w.Reason] && after >= p.limits.image {
+		return fmt.Sprintf("%s: %s", w.Reason, api.Words(w.Message))
+	}
+	if after < p.limits.start {
+		return ""
+	}
+	if w != nil {
+		return fmt.Sprintf("%s: %s", w.Reason, api.Words(w.Message))
+	}
+	return fmt.Sprintf("its pod is %s", o.Status.Phase)
+}
+
+// explain adds the events of the pod to why it does not run.
+func (p *pods) explain(ctx context.Context, r record, o *pod, why string) error {
+	e := &diag.Error{Code: "kube-pod", Exit: diag.ExitUnavailable, Message: fmt.Sprintf("pod %q does not run: %s", r.VM.ID, why)}
+	e.Hint = fmt.Sprintf("kubectl -n %s describe pod shows more while it exists", p.cluster.client.Namespace)
+	if o == nil {
+		return e
+	}
+	if s := p.cluster.events(ctx, string(o.UID)); len(s) > 0 {
+		e.Message += "; " + s.String()
+	}
+	w := waiting(o)
+	switch {
+	case unscheduled(o) != nil:
+		e.Code, e.Hint = "kube-unschedulable", "the node of the VM must have room: smaller VMs, or reserve: off in the options of the target file"
+	case w != nil && (pullReasons[w.Reason] || hopelessReasons[w.Reason]):
+		e.Code, e.Hint = "kube-image", "options image, image_pull_secret and image_pull_policy of the target file select the image"
+	}
+	return e
+}
+
+// stop deletes the pod of a VM and waits until it is gone: then its processes are.
+func (p *pods) stop(ctx context.Context, r record) error {
+	one, err := p.current(ctx, r)
+	if err != nil || one == nil {
+		return err
+	}
+	grace := int64(graceSeconds)
+	if p.cluster.power.dead(ctx, one.Object.Spec.NodeName) {
+		grace = 0 // no kubelet confirms that it has stopped
+	}
+	p.mu.Lock()
+	p.deleted[one.UID] = true
+	p.mu.Unlock()
+	if err := p.cluster.client.Delete(ctx, api.Pods, one.Name, one.Object.UID, grace); err != nil {
+		return err
+	}
+	bounded, cancel := context.WithTimeout(ctx, p.limits.stop)
+	defer cancel()
+	err = p.mirror.Await(bounded, one.Name, func(o *api.Seen[pod]) (bool, error) { return o == nil || o.UID != one.UID, nil })
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return &diag.Error{
+			Code: "kube-pod-stays", Exit: diag.ExitUnavailable, Err: err,
+			Message: fmt.Sprintf("pod %q was deleted and is still there after %s", one.Name, p.limits.stop),
+			Hint:    fmt.Sprintf("the kubelet of node %q may not answer: kubectl get nodes", one.Object.Spec.NodeName),
+		}
+	}
+	return err
+}

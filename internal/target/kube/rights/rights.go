@@ -1,0 +1,75 @@
+// Package rights is what this program may do in a cluster: the list, the check before it begins, and the manifests of a Role.
+//
+//	Of(kind) ──▶ Check: which of them does the user lack?     (check.go)
+//	         └─▶ Manifests: a Role with exactly these         (manifests.go)
+//
+// One list serves both, so the Role that is shipped is the one that is checked.
+package rights
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Right is one kind of objects and what is done with them.
+type Right struct {
+	Group    string // of the API; "": the core
+	Resource string // "pods", or with a subresource "pods/portforward"
+	Verbs    []string
+	// Without says what does not work without it. Empty: nothing works.
+	Without string
+	Cluster bool // the objects are in no namespace: a ClusterRole grants it
+}
+
+func (r Right) String() string {
+	name := r.Resource
+	if r.Group != "" {
+		name += "." + r.Group
+	}
+	return fmt.Sprintf("%s %s", strings.Join(r.Verbs, ", "), name)
+}
+
+// Kinds of VMs.
+const (
+	KindPod      = "pod"
+	KindKubeVirt = "kubevirt"
+)
+
+// Kinds lists them, the default first.
+func Kinds() []string { return []string{KindPod, KindKubeVirt} }
+
+var (
+	common = []Right{
+		{Resource: "configmaps", Verbs: []string{"get", "list", "watch", "create", "delete"}},
+		{Resource: "secrets", Verbs: []string{"get", "create", "update", "delete"}},
+		{Resource: "persistentvolumeclaims", Verbs: []string{"get", "list", "watch", "create", "delete"}},
+		{Resource: "pods", Verbs: []string{"get", "list", "watch", "create", "delete"}},
+		{Group: "coordination.k8s.io", Resource: "leases", Verbs: []string{"get", "create", "update", "delete"}},
+		{Resource: "events", Verbs: []string{"list"}, Without: "failures are reported without the events of the cluster"},
+		{Resource: "resourcequotas", Verbs: []string{"list"}, Without: "quotas are not recorded"},
+		{Resource: "pods/portforward", Verbs: []string{"get", "create"}, Without: "agents can only be reached at the addresses of their pods"},
+		{
+			Group: "snapshot.storage.k8s.io", Resource: "volumesnapshots", Verbs: []string{"get", "list", "watch", "create", "delete"},
+			Without: "there are no snapshots",
+		},
+		{Resource: "nodes", Verbs: []string{"get", "list", "watch"}, Without: "the nodes are those of the target file", Cluster: true},
+		{Group: "storage.k8s.io", Resource: "storageclasses", Verbs: []string{"get", "list"}, Without: "storage classes are not recorded", Cluster: true},
+	}
+	kubeVirt = []Right{
+		{Group: "kubevirt.io", Resource: "virtualmachines", Verbs: []string{"get", "list", "watch", "create", "delete"}},
+		{Group: "kubevirt.io", Resource: "virtualmachineinstances", Verbs: []string{"get", "list", "watch"}},
+		{Group: "kubevirt.io", Resource: "virtualmachineinstancemigrations", Verbs: []string{"get", "list", "watch", "create", "delete"}},
+		{Group: "subresources.kubevirt.io", Resource: "virtualmachines/start", Verbs: []string{"update"}},
+		{Group: "subresources.kubevirt.io", Resource: "virtualmachines/stop", Verbs: []string{"update"}},
+		{Group: "cdi.kubevirt.io", Resource: "datavolumes", Verbs: []string{"get", "list", "watch", "create", "delete"}},
+	}
+)
+
+// Of lists the rights for one kind of VMs.
+func Of(kind string) []Right {
+	if kind == KindKubeVirt {
+		return slices.Concat(common, kubeVirt)
+	}
+	return slices.Clone(common)
+}

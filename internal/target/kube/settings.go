@@ -1,0 +1,144 @@
+package kube
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/target/kube/rights"
+)
+
+// settings are what a target file says to this provider, with defaults filled in.
+type settings struct {
+	kind          string // of VMs: rights.KindPod, KindKubeVirt
+	class         string // storage class; "": the cluster's default
+	image         string // of agents, for templates that name none
+	pullSecret    string
+	pullPolicy    corev1.PullPolicy
+	block         bool // volumes are block devices in pods, not file systems
+	snapshotClass string
+	agents        string
+	reserve       bool // requests of pods are their limits
+	user          int64
+	selector      map[string]string
+	tolerations   []corev1.Toleration
+}
+
+const (
+	agentsAuto    = "auto"
+	agentsDirect  = "direct"
+	agentsForward = "port-forward"
+
+	modeFilesystem = "filesystem"
+	modeBlock      = "block"
+
+	rootUser  = 0
+	plainUser = 65532 // as images without a shell call nonroot
+)
+
+// choices are the options of the target file and their values, the default first.
+var choices = map[string][]string{
+	"kind":              rights.Kinds(),
+	"volume_mode":       {modeFilesystem, modeBlock},
+	"agents":            {agentsAuto, agentsDirect, agentsForward},
+	"image_pull_policy": {string(corev1.PullIfNotPresent), string(corev1.PullAlways), string(corev1.PullNever)},
+	"reserve":           {"on", "off"},
+}
+
+// texts are the options that are free text.
+var texts = []string{"context", "image", "image_pull_secret", "kubeconfig", "namespace", "node_selector", "run_as_user", "snapshot_class", "tolerations"}
+
+func readSettings(c target.Config) (settings, error) {
+	var list diag.List
+	place := diag.Position{File: c.File}
+	value := map[string]string{}
+	for name, known := range choices {
+		value[name] = known[0]
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Options)) {
+		known, ok := choices[name]
+		switch given := c.Options[name]; {
+		case slices.Contains(texts, name):
+			value[name] = given
+		case !ok:
+			options := slices.Sorted(slices.Values(append(slices.Collect(maps.Keys(choices)), texts...)))
+			list.Add(diag.Diagnostic{Code: "target-unknown-option", Pos: place, Message: fmt.Sprintf("unknown option %q", name),
+				Hint: "known: " + strings.Join(options, ", ")})
+		case !slices.Contains(known, given):
+			list.Errorf(place, "target-option", "option %s is %q, want one of %s", name, given, strings.Join(known, ", "))
+		default:
+			value[name] = given
+		}
+	}
+	s := settings{
+		kind: value["kind"], class: c.Pool, image: value["image"], pullSecret: value["image_pull_secret"],
+		pullPolicy: corev1.PullPolicy(value["image_pull_policy"]), block: value["volume_mode"] == modeBlock, snapshotClass: value["snapshot_class"],
+		agents: value["agents"], reserve: value["reserve"] == "on", user: plainUser,
+	}
+	if s.block {
+		s.user = rootUser // containers get block devices as root's
+	}
+	if text := value["run_as_user"]; text != "" {
+		id, err := strconv.ParseInt(text, 10, 32)
+		if err != nil || id < 0 {
+			list.Errorf(place, "target-option", "option run_as_user is %q, want a number of a user", text)
+		}
+		s.user = id
+	}
+	var err error
+	if s.selector, err = readSelector(value["node_selector"]); err != nil {
+		list.Errorf(place, "target-option", "option node_selector: %v", err)
+	}
+	if s.tolerations, err = readTolerations(value["tolerations"]); err != nil {
+		list.Errorf(place, "target-option", "option tolerations: %v", err)
+	}
+	if s.kind == rights.KindPod && s.image == "" && len(c.Templates) == 0 {
+		list.Errorf(place, "target-option", "option image is missing: the container image of the agent")
+	}
+	return s, list.Err()
+}
+
+// readSelector reads "disk=nvme,zone=a".
+func readSelector(text string) (map[string]string, error) {
+	if text == "" {
+		return nil, nil
+	}
+	all := map[string]string{}
+	for part := range strings.SplitSeq(text, ",") {
+		key, value, ok := strings.Cut(strings.TrimSpace(part), "=")
+		if !ok || key == "" {
+			return nil, fmt.Errorf("%q: want label=value", part)
+		}
+		all[key] = value
+	}
+	return all, nil
+}
+
+var tolerationText = regexp.MustCompile(`^([A-Za-z0-9./_-]+)(?:=([A-Za-z0-9._-]*))?(?::(NoSchedule|PreferNoSchedule|NoExecute))?$`)
+
+// readTolerations reads "dedicated=bench:NoSchedule,node-role.kubernetes.io/control-plane".
+func readTolerations(text string) ([]corev1.Toleration, error) {
+	if text == "" {
+		return nil, nil
+	}
+	var all []corev1.Toleration
+	for part := range strings.SplitSeq(text, ",") {
+		m := tolerationText.FindStringSubmatch(strings.TrimSpace(part))
+		if m == nil {
+			return nil, fmt.Errorf("%q: want key, key=value or key=value:NoSchedule", part)
+		}
+		one := corev1.Toleration{Key: m[1], Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffect(m[3])}
+		if strings.Contains(part, "=") {
+			one.Operator, one.Value = corev1.TolerationOpEqual, m[2]
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
