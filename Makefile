@@ -17,6 +17,9 @@ PACKAGES := fio chromium fonts-dejavu-core xfsprogs e2fsprogs util-linux tmux op
 # Packages whose state is shared by goroutines are tested under the race detector.
 RACE     := evaluate executor fleet control agent/... clock guest lab load/... fio/iojob/... fio/fioreport fio/iohosts metric playbook result session sshlink/... target/... report/live
 
+# Packages whose tests judge how fast loads are, unless they mostly wait.
+MEASURED := $(addprefix ./internal/,cli fio/command fio/iojob/... load/...)
+
 # Packages whose tests mostly wait, for guests that boot, and for hosts and servers that answer; the longest first.
 WAITING  := $(addprefix ./internal/,target/libvirt lab/... session agent/... load/sysbench load/hammerdb image target/bmc fio/iohosts target/ssh playbook testreq/... lease \
 	target/... guest)
@@ -73,13 +76,14 @@ lab: build
 lab-down: build
 	bin/bragg-lab down
 
-# One package at a time, because loads that are measured must not compete with other tests for two cores; then two at a time those
-# that mostly wait. make check vets.
+# First, one package at a time, those whose loads are measured: they must not compete with other tests for two cores. Then all others,
+# two at a time, the longest first. make check vets.
 test:
 	$(GO) build ./...
-	@$(GO) run ./internal/testreq/summary -times build/test-times.json \
-		-- $(GO) test -vet=off -timeout 20m -p 1 $$($(GO) list ./... | grep -vxF "$$($(GO) list $(WAITING))") \
-		-- $(GO) test -vet=off -timeout 20m -p 2 $(WAITING)
+	@waiting="$$($(GO) list $(WAITING))"; measured="$$($(GO) list $(MEASURED) | grep -vxF "$$waiting")"; \
+	$(GO) run ./internal/testreq/summary -times build/test-times.json \
+		-- $(GO) test -vet=off -timeout 20m -p 1 $$measured \
+		-- $(GO) test -vet=off -timeout 20m -p 2 $$waiting $$($(GO) list ./... | grep -vxF "$$waiting" | grep -vxF "$$measured")
 
 test-fast:
 	$(GO) test -short ./...
