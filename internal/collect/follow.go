@@ -29,6 +29,7 @@ type Follower struct {
 	fails     int // since the last reading that succeeded
 	failedAt  int64
 	next      time.Time
+	missing   map[string]bool  // parts that could not be read, by their texts up to the reason
 	last      map[string]int64 // series → time of its newest sample, for sources that give times
 }
 
@@ -43,7 +44,7 @@ const (
 
 // Run reads until ctx ends, once at its start and then every interval. After a failure it waits twice as long each time, up to a minute.
 func (f *Follower) Run(ctx context.Context) {
-	f.last = map[string]int64{}
+	f.last, f.missing = map[string]int64{}, map[string]bool{}
 	wait.NowAndEvery(ctx, f.Interval, func() {
 		if now := time.Now(); !now.Before(f.next) {
 			f.read(ctx)
@@ -78,6 +79,7 @@ func (f *Follower) read(ctx context.Context) {
 		return
 	}
 	f.answered(at)
+	f.incomplete(reading.Missing, at)
 	read, newest := f.samples(reading, began, took)
 	if newest > 0 {
 		samples = append(samples, result.Sample{AtNanos: at, Name: Age, Labels: own, Value: max(0, float64(f.axis(time.Now())-newest)/1e9)})
@@ -114,6 +116,16 @@ func (f *Follower) answered(at int64) {
 			Message: fmt.Sprintf("source %s answers again", f.Source.Name)})
 	}
 	f.fails, f.next = 0, time.Time{}
+}
+
+// incomplete logs each part of a source that cannot be read, once.
+func (f *Follower) incomplete(missing []string, at int64) {
+	for _, text := range missing {
+		if part, _, _ := strings.Cut(text, ":"); !f.missing[part] {
+			f.missing[part] = true
+			f.Event(interval.Event{AtNanos: at, Kind: interval.EventLog, Subject: "source " + f.Source.Name, Message: "cannot read " + text})
+		}
+	}
 }
 
 // samples converts a reading, without samples that an earlier reading had. newest is the time of its newest sample, 0 if the source gives

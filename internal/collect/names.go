@@ -9,6 +9,7 @@ const (
 	Latency        = "bragg_storage_latency_seconds"
 	Operations     = "bragg_storage_operations_total"
 	Bytes          = "bragg_storage_bytes_total"
+	OperationTime  = "bragg_storage_operation_seconds_total"
 	Size           = "bragg_storage_size_bytes"
 	Used           = "bragg_storage_used_bytes"
 	CPUUsage       = "bragg_storage_cpu_usage_ratio"
@@ -41,6 +42,7 @@ var metrics = []Metric{
 	{Latency, "Mean latency of the operations of one interval of the source; absent with too few operations.", false},
 	{Operations, "Operations that the storage completed.", true},
 	{Bytes, "Bytes that the storage transferred.", true},
+	{OperationTime, "Sum of the latencies of operations.", true},
 	{Size, "Capacity of the object.", false},
 	{Used, "Used part of the capacity.", false},
 	{CPUUsage, "CPU time used per time; at 1 all CPUs of the object are busy.", false},
