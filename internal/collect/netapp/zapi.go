@@ -112,7 +112,7 @@ func (z *zapi) call(ctx context.Context, api element) (element, error) {
 }
 
 // pages sends a request of cluster mode until it has no more records. Some versions answer the last page with the tag of the request, which
-// would go on for ever.
+// would go on forever.
 func (z *zapi) pages(ctx context.Context, api string, each func(element) error, arguments ...element) error {
 	tag := ""
 	for range pagesMax {
