@@ -16,6 +16,19 @@ import (
 	"testing"
 )
 
+// runWith runs a program with text on its standard input. Errors have what it said.
+func runWith(cmd *exec.Cmd, stdin string) error {
+	cmd.Env = environment()
+	if stdin != "" {
+		cmd.Stdin = strings.NewReader(stdin)
+	}
+	text, err := cmd.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s: %w: %s", strings.Join(cmd.Args[1:], " "), err, bytes.TrimSpace(text))
+	}
+	return nil
+}
+
 // firstToken reads the token of the admin.
 func firstToken(path string) (string, error) {
 	text, err := os.ReadFile(path)
@@ -42,7 +55,7 @@ func (c *Cluster) TryKubectl(ctx context.Context, stdin string, args ...string) 
 // Kubectl runs kubectl with all rights and returns what it printed. The test fails where kubectl does.
 func (c *Cluster) Kubectl(t testing.TB, args ...string) string {
 	t.Helper()
-	out, err := c.TryKubectl(t.Context(), "", args...)
+	out, err := c.TryKubectl(context.Background(), "", args...) // also in Cleanup
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +82,12 @@ func (c *Cluster) Namespace(t testing.TB) string {
 			events, _ := c.TryKubectl(context.Background(), "", "get", "events,pods,pvc", "-n", name, "-o", "wide")
 			t.Log(events)
 		}
-		if _, err := c.TryKubectl(context.Background(), "", "delete", "namespace", name, "--timeout=120s"); err != nil {
+		// Without this, pods that ignore SIGTERM take their 30 seconds.
+		_, err := c.TryKubectl(context.Background(), "", "delete", "pods", "--all", "-n", name, "--grace-period=1", "--wait=false")
+		if err == nil {
+			_, err = c.TryKubectl(context.Background(), "", "delete", "namespace", name, "--timeout=120s")
+		}
+		if err != nil {
 			t.Error(err)
 		}
 	})
@@ -161,7 +179,7 @@ func (c *Cluster) CA(t testing.TB) string {
 }
 
 // auditFile is the API server's log of requests.
-const auditFile = "audit.log"
+const auditFile = "requests.audit"
 
 // Request is a request that the API server answered.
 type Request struct {

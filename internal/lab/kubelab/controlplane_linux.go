@@ -67,6 +67,7 @@ func (d *description) apiserverArguments() []string {
 	return []string{
 		"--etcd-servers=http://127.0.0.1:2379", "--bind-address=0.0.0.0", "--secure-port=443", "--advertise-address=" + d.apiAddress().String(),
 		"--tls-cert-file=" + d.file("apiserver.crt"), "--tls-private-key-file=" + d.file("apiserver.key"), "--client-ca-file=" + d.file("ca.crt"),
+		"--requestheader-client-ca-file=" + d.file("ca.crt"), "--requestheader-allowed-names=front-proxy",
 		"--token-auth-file=" + d.file("tokens.csv"), "--authorization-mode=Node,RBAC", "--allow-privileged=true", "--anonymous-auth=false",
 		"--service-cluster-ip-range=" + d.services().String(),
 		"--service-account-issuer=https://kubernetes.default.svc", "--api-audiences=https://kubernetes.default.svc",

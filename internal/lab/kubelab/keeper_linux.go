@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
 
@@ -125,6 +126,11 @@ func (k *keeper) serve(ctx context.Context) error {
 	if err := k.startControlPlane(ctx); err != nil {
 		return err
 	}
+	if len(k.Nodes) > 0 {
+		if _, err := writeArchive(k.file("images"), busybox(k.Programs.Busybox)); err != nil {
+			return err
+		}
+	}
 	faults := make(chan error, len(k.Nodes))
 	for _, n := range k.Nodes {
 		go func() { faults <- k.powerOn(ctx, n.Name) }()
@@ -173,6 +179,9 @@ func (k *keeper) end() error {
 		if _, err := unix.Wait4(-1, nil, 0, nil); errors.Is(err, unix.ECHILD) {
 			break
 		}
+	}
+	if port, err := netlink.LinkByName(portal); err == nil { // otherwise the kernel takes it later
+		_ = netlink.LinkDel(port)
 	}
 	_ = unix.Unmount(filepath.Join(k.Dir, "etcd"), unix.MNT_DETACH) // it may not have come to that
 	return removeRemains(k.Dir)

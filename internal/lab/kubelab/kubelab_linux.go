@@ -57,6 +57,7 @@ type Cluster struct {
 
 	program string // see testreq.Kubernetes
 	keeper  *link
+	agent   sync.Once // its image is there
 }
 
 // Node is a real node.
@@ -165,7 +166,7 @@ func start(t testing.TB, o Options) *Cluster {
 func (c *Cluster) LastWords() string { return lastWords(c.Dir) }
 
 func lastWords(dir string) string {
-	const bytesMax = 3000
+	const bytesMax = 1500
 	var all strings.Builder
 	logs, _ := filepath.Glob(filepath.Join(dir, "*.log"))
 	more, _ := filepath.Glob(filepath.Join(dir, "nodes", "*", "*.log"))
@@ -183,10 +184,11 @@ func lastWords(dir string) string {
 // end removes the cluster and waits until nothing of it is left.
 func (c *Cluster) end() error {
 	err := c.keeper.end()
-	if _, there := os.Stat(c.Dir); there == nil {
-		err = errors.Join(err, fmt.Errorf("the cluster left %s", c.Dir))
+	left, looked := remains(c.Dir)
+	if len(left) > 0 {
+		err = errors.Join(err, fmt.Errorf("the cluster left %q", left))
 	}
-	return err
+	return errors.Join(err, looked)
 }
 
 // PowerOff takes the power from a real node: all its processes are killed at once, the kubelet and containers included.

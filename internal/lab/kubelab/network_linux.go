@@ -28,6 +28,7 @@ var subnets = netip.MustParsePrefix("10.214.0.0/16")
 
 const (
 	bridgeName = "cluster" // of the switch, and of each node
+	uplinkName = "uplink"
 	portal     = "machine"
 )
 
@@ -138,4 +139,25 @@ func plug(port *netlink.Veth) error {
 		return err
 	}
 	return errors.Join(netlink.LinkSetMaster(port, bridge), netlink.LinkSetUp(port))
+}
+
+// buildNodeNetwork makes the bridge of a node, in its own namespace. Pods are plugged into it.
+func buildNodeNetwork(d *description, number int) error {
+	if err := d.buildBridge(number+1, d.Nodes[number].Address); err != nil {
+		return err
+	}
+	uplink, err := netlink.LinkByName(uplinkName)
+	if err != nil {
+		return fmt.Errorf("find the uplink: %w", err)
+	}
+	bridge, err := netlink.LinkByName(bridgeName)
+	if err != nil {
+		return fmt.Errorf("find the bridge: %w", err)
+	}
+	// A kubelet wants a default route to find its node's address.
+	route := &netlink.Route{LinkIndex: bridge.Attrs().Index, Gw: d.apiAddress().AsSlice()}
+	if err := errors.Join(netlink.LinkSetMaster(uplink, bridge), netlink.LinkSetUp(uplink), netlink.RouteAdd(route)); err != nil {
+		return fmt.Errorf("connect the node: %w", err)
+	}
+	return nil
 }

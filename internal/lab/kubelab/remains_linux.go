@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -61,6 +62,9 @@ func inUse(dir string) (bool, error) {
 // groupName is the name of a cluster's control group in each hierarchy.
 func groupName(id string) string { return "kubelab-" + id }
 
+// interfaceName is that of the machine's interface in a cluster's network.
+func interfaceName(id string) string { return "kube-" + id }
+
 // removeRemains removes a cluster whose processes are gone: loop devices, control groups, the folder. The kernel may still be busy with
 // the last mounts and tasks, so it tries for a while.
 func removeRemains(dir string) error {
@@ -83,14 +87,38 @@ func removeRemains(dir string) error {
 
 const removeTimeLimit = 30 * time.Second
 
-// detachLoops detaches the loop devices over files of a folder, and those over such devices: a kubelet makes one for each volume in
-// block mode.
-func detachLoops(dir string) error {
-	paths, err := filepath.Glob("/sys/block/loop*/loop/backing_file")
-	if err != nil {
-		return err
+// remains lists what is left of a cluster on this machine.
+func remains(dir string) (left []string, err error) {
+	if _, err := os.Stat(dir); err == nil {
+		left = append(left, dir)
 	}
-	backing := map[string]string{} // by the device's name
+	roots, err := hierarchies()
+	if err != nil {
+		return nil, err
+	}
+	for _, root := range roots {
+		group := filepath.Join(root, groupName(filepath.Base(dir)))
+		if _, err := os.Stat(group); err == nil {
+			left = append(left, group)
+		}
+	}
+	backing, err := loops()
+	for name := range backing {
+		if ours(name, backing, dir) {
+			left = append(left, "/dev/"+name)
+		}
+	}
+	name := interfaceName(filepath.Base(dir))
+	if _, err := net.InterfaceByName(name); err == nil {
+		left = append(left, name)
+	}
+	return left, err
+}
+
+// loops returns the files of all loop devices, by the device's name.
+func loops() (backing map[string]string, err error) {
+	paths, err := filepath.Glob("/sys/block/loop*/loop/backing_file")
+	backing = map[string]string{}
 	for _, path := range paths {
 		text, err := os.ReadFile(path)
 		if err != nil {
@@ -98,6 +126,16 @@ func detachLoops(dir string) error {
 		}
 		name := filepath.Base(filepath.Dir(filepath.Dir(path)))
 		backing[name] = strings.TrimSuffix(strings.TrimSpace(string(text)), " (deleted)")
+	}
+	return backing, err
+}
+
+// detachLoops detaches the loop devices over files of a folder, and those over such devices: a kubelet makes one for each volume in
+// block mode.
+func detachLoops(dir string) error {
+	backing, err := loops()
+	if err != nil {
+		return err
 	}
 	var faults []error
 	for name := range backing {
@@ -108,10 +146,12 @@ func detachLoops(dir string) error {
 	if err := errors.Join(faults...); err != nil {
 		return err
 	}
+	if backing, err = loops(); err != nil {
+		return err
+	}
 	for name := range backing { // the last user of a busy one detaches it
-		text, err := os.ReadFile(filepath.Join("/sys/block", name, "loop/backing_file"))
-		if err == nil && ours(name, backing, dir) {
-			return fmt.Errorf("/dev/%s is still attached to %s", name, strings.TrimSpace(string(text)))
+		if ours(name, backing, dir) {
+			return fmt.Errorf("/dev/%s is still attached", name)
 		}
 	}
 	return nil

@@ -96,7 +96,7 @@ func describe(o Options, p programs) (*description, error) {
 	var id [4]byte
 	_, _ = rand.Read(id[:]) // it never fails
 	d := &description{ID: hex.EncodeToString(id[:]), Simulated: o.SimulatedNodes, Programs: p}
-	d.Dir, d.Interface = filepath.Join(Folder(), d.ID), "kube-"+d.ID
+	d.Dir, d.Interface = filepath.Join(Folder(), d.ID), interfaceName(d.ID)
 	var err error
 	if d.Subnet, err = freeSubnet(); err != nil {
 		return nil, err
