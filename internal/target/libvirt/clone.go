@@ -32,7 +32,7 @@ func (m *builder) clone(
 		return nil, err
 	}
 	if virsh.IsUUID(source.ID) {
-		defer m.locks.lock(source.ID)()
+		defer m.locks.Lock(source.ID)()
 	}
 	list, err := m.cluster.find(ctx, tag, []target.VM{source}, false)
 	if err != nil {

@@ -24,8 +24,8 @@ type builder struct {
 	seeds     *seeds
 	addresses *address.Allocator
 	memory    *memory
-	locks     *keyLocks // by VM
-	remover   *remover  // of what a failed call made
+	locks     *target.KeyLocks // by VM
+	remover   *remover         // of what a failed call made
 }
 
 // blueprint is a VM that is about to be made.

@@ -16,7 +16,7 @@ import (
 type remover struct {
 	cluster   *cluster
 	memory    *memory
-	locks     *keyLocks // by VM
+	locks     *target.KeyLocks // by VM
 	agents    *agents
 	templates *templates
 	power     *nodePower
@@ -165,7 +165,7 @@ func (r *remover) Delete(ctx context.Context, tag target.Tag, vms []target.VM) e
 	}
 	slices.Sort(ids) // all calls lock in the same order
 	for _, id := range ids {
-		defer r.locks.lock(id)()
+		defer r.locks.Lock(id)()
 	}
 	if err := r.remove(ctx, tag, vms, ids); err != nil {
 		return fmt.Errorf("delete VMs: %w", err)

@@ -112,7 +112,7 @@ func prepare(c target.Config, o target.OpenOptions, run virsh.Runner) (*Target, 
 		}
 		hosts.nodes, clients = append(hosts.nodes, n), append(clients, n.domains)
 	}
-	vms, kept := &keyLocks{}, &memory{dir: o.Dir}
+	vms, kept := &target.KeyLocks{}, &memory{dir: o.Dir}
 	power := &nodePower{cluster: hosts}
 	images := &templates{config: c, read: map[string]*template{}, brought: map[string]bool{}}
 	guests := &seeds{authority: o.Authority, program: o.AgentProgram, settings: s, keys: login.NewKeyring(), templates: images, planted: map[string]bool{}}
@@ -146,28 +146,6 @@ func (t *Target) Close() error {
 	}
 	all.Wait()
 	return nil
-}
-
-// keyLocks are mutexes by name. The zero value is ready for use.
-type keyLocks struct {
-	mu  sync.Mutex
-	all map[string]*sync.Mutex
-}
-
-// lock returns the function that unlocks.
-func (l *keyLocks) lock(key string) func() {
-	l.mu.Lock()
-	if l.all == nil {
-		l.all = map[string]*sync.Mutex{}
-	}
-	m := l.all[key]
-	if m == nil {
-		m = &sync.Mutex{}
-		l.all[key] = m
-	}
-	l.mu.Unlock()
-	m.Lock()
-	return m.Unlock
 }
 
 // onEach is target.Each for VMs, which errors name. A nil VM is skipped.

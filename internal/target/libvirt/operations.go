@@ -13,7 +13,7 @@ type operations struct {
 	cluster *cluster
 	cache   string // of disks, on hosts
 	memory  *memory
-	locks   *keyLocks // by VM
+	locks   *target.KeyLocks // by VM
 	agents  *agents
 	seeds   *seeds
 }
@@ -32,7 +32,7 @@ func (o *operations) each(ctx context.Context, action string, s selection, do fu
 		return fmt.Errorf("%s VMs: %w", action, err)
 	}
 	return onEach(ctx, action, list, func(one *vmInfo) error {
-		defer o.locks.lock(one.id)()
+		defer o.locks.Lock(one.id)()
 		return do(one)
 	})
 }

@@ -20,7 +20,7 @@ import (
 // templates are those of the target file.
 type templates struct {
 	config  target.Config
-	uploads keyLocks
+	uploads target.KeyLocks
 
 	mu      sync.Mutex
 	read    map[string]*template // by name
@@ -104,7 +104,7 @@ func (t *templates) upload(ctx context.Context, p *storage.Pool, mark string, fr
 		return nil
 	}
 	key := mark + from.kernel.digest + p.Storage()
-	defer t.uploads.lock(key)()
+	defer t.uploads.Lock(key)()
 	t.mu.Lock()
 	done := t.brought[key]
 	t.mu.Unlock()
