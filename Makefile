@@ -12,7 +12,7 @@ PACKAGES := fio chromium fonts-dejavu-core xfsprogs e2fsprogs util-linux tmux op
 	qemu-system-x86 qemu-utils libvirt-daemon-system libvirt-clients dnsmasq-base iproute2 iptables ipmitool openipmi busybox-static strace \
 	ansible-core sshpass python3 \
 	etcd-server containerd runc containernetworking-plugins \
-	postgresql mariadb-server redis-server redis-tools sysbench libxml2-utils iperf3 bash-completion prometheus-node-exporter prometheus victoria-metrics mmdebstrap fdisk
+	postgresql mariadb-server redis-server redis-tools sysbench libxml2-utils iperf3 bash-completion prometheus-node-exporter prometheus prometheus-pushgateway victoria-metrics mmdebstrap fdisk
 
 # Packages whose state is shared by goroutines are tested under the race detector.
 RACE     := evaluate executor fleet control agent/... clock guest lab load/... fio/iojob/... fio/fioreport fio/iohosts metric playbook result session sshlink/... target/... report/live

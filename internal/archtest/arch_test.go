@@ -55,7 +55,7 @@ func TestImportsFollowTheMap(t *testing.T) {
 // boundTo names outside libraries that belong in certain internal packages.
 var boundTo = map[string][]string{
 	"github.com/prometheus/prometheus": {"metric"},
-	"github.com/spf13/cobra":           {"console", "cli", "cli/runref", "cli/results", "cli/analyze", "cli/doctor", "cli/targets", "fio/command", "lab/command"},
+	"github.com/spf13/cobra":           {"console", "cli", "cli/runref", "cli/results", "cli/analyze", "cli/doctor", "cli/exporter", "cli/targets", "fio/command", "lab/command"},
 	"k8s.io/":                          {"target/kube", "target/kube/api", "target/kube/rights"},
 	"github.com/chromedp":              nil,
 	"github.com/vmware/govmomi":        {"collect/vsphere", "target/vsphere"},

@@ -13,6 +13,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/cli/analyze"
 	"github.com/braggdev/bragg/internal/cli/doctor"
+	"github.com/braggdev/bragg/internal/cli/exporter"
 	"github.com/braggdev/bragg/internal/cli/results"
 	"github.com/braggdev/bragg/internal/cli/targets"
 	"github.com/braggdev/bragg/internal/console"
@@ -34,7 +35,7 @@ var verbs = []struct {
 	{"Scenarios:", []func(*console.Process) *cobra.Command{newLint, newPlan, newRun, newSchema}},
 	{"Results:", []func(*console.Process) *cobra.Command{results.NewReport, results.NewCompare, results.NewTrend, results.NewBaseline, results.NewQuery, results.NewRuns, analyze.New}},
 	{"Housekeeping:", []func(*console.Process) *cobra.Command{
-		targets.NewTargets, targets.NewImage, newClean, newResume, newCompletion, newVersion,
+		targets.NewTargets, targets.NewImage, exporter.New, newClean, newResume, newCompletion, newVersion,
 	}},
 }
 

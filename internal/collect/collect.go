@@ -15,6 +15,7 @@ package collect
 
 import (
 	"context"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -31,6 +32,21 @@ type Sample struct {
 	Value  float64
 	// At is when the source measured it, by the clock of the source; zero if it does not say.
 	At time.Time
+}
+
+// Key identifies the series of a sample by its name and labels.
+func (s Sample) Key() string {
+	var b strings.Builder
+	b.WriteString(s.Name)
+	names := make([]string, 0, len(s.Labels))
+	for name := range s.Labels {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		fmt.Fprintf(&b, "\xff%s\xff%s", name, s.Labels[name])
+	}
+	return b.String()
 }
 
 // Reading is the result of one call of Collect.

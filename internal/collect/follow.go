@@ -145,7 +145,7 @@ func (f *Follower) samples(r Reading, began time.Time, took time.Duration) (out 
 		if !s.At.IsZero() {
 			at = min(f.axis(s.At.Add(offset)), now)
 			newest = max(newest, at)
-			key := seriesKey(s)
+			key := s.Key()
 			if last, known := f.last[key]; at < 0 || known && at <= last || !known && len(f.last) >= seriesMax {
 				continue
 			}
@@ -157,18 +157,3 @@ func (f *Follower) samples(r Reading, began time.Time, took time.Duration) (out 
 }
 
 func (f *Follower) axis(t time.Time) int64 { return t.Sub(f.Zero).Nanoseconds() }
-
-// seriesKey identifies a series by its name and labels.
-func seriesKey(s Sample) string {
-	var b strings.Builder
-	b.WriteString(s.Name)
-	names := make([]string, 0, len(s.Labels))
-	for name := range s.Labels {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		fmt.Fprintf(&b, "\xff%s\xff%s", name, s.Labels[name])
-	}
-	return b.String()
-}

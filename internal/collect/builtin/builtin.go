@@ -51,7 +51,7 @@ func Open(ctx context.Context, c *target.Config, o collect.Options) (collect.Col
 // Facts describes sources for a manifest.
 func Facts(c *target.Config) []result.SourceInfo {
 	var list []result.SourceInfo
-	for _, s := range prepared(c) {
+	for _, s := range Sources(c) {
 		info := result.SourceInfo{Name: s.Name, Kind: s.Kind, IntervalNanos: s.Interval.Nanoseconds()}
 		if s.TLS == target.TLSUnverified || s.TLS == target.TLSNone {
 			info.TLS = s.TLS
@@ -61,8 +61,8 @@ func Facts(c *target.Config) []result.SourceInfo {
 	return list
 }
 
-// prepared returns the sources of a target file with the intervals of their kinds where it sets none.
-func prepared(c *target.Config) []target.Source {
+// Sources returns the sources of a target file with the intervals of their kinds where it sets none.
+func Sources(c *target.Config) []target.Source {
 	list := slices.Clone(c.Sources)
 	for i := range list {
 		if kind, err := kindOf(list[i]); err == nil {

@@ -26,7 +26,7 @@ type Feed struct {
 // Run reads until ctx ends and returns when all sources are closed.
 func (f *Feed) Run(ctx context.Context) {
 	var work sync.WaitGroup
-	for _, s := range prepared(f.Config) {
+	for _, s := range Sources(f.Config) {
 		follower := &collect.Follower{
 			Source: s, Interval: s.Interval, Zero: f.Zero, Mapping: f.Mapping, Sink: f.Samples, Event: f.Event,
 			Open: func(ctx context.Context) (collect.Collector, error) {
