@@ -115,11 +115,11 @@ func ask(at *net.UnixAddr, met *Holder) (Holder, error) {
 	if err != nil {
 		reply.Holder = Holder{Run: "unknown", User: "this machine", Process: Process{PID: peer}}
 	}
-	return reply.Holder.printable(), err
+	return reply.Holder.Printable(), err
 }
 
-// printable keeps what a process of another user says from steering the terminal that it is shown on.
-func (h Holder) printable() Holder {
+// Printable keeps what a process of another user says from steering the terminal that it is shown on.
+func (h Holder) Printable() Holder {
 	const shownMax = 200
 	h.Run, h.User = textio.Clip(textio.Line(h.Run), shownMax), textio.Clip(textio.Line(h.User), shownMax)
 	return h

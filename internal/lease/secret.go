@@ -74,7 +74,7 @@ func parseSecret(text []byte) (Holder, error) {
 	if !secretID.MatchString(h.ID) {
 		return Holder{}, errors.New("read the lease: the secret has no UUID")
 	}
-	return h.printable(), nil
+	return h.Printable(), nil
 }
 
 // takesMax bounds how often a lease is tried for that is free one moment and taken the next.

@@ -178,7 +178,7 @@ func (p *Part) meet(h Holder) {
 	if _, known := p.present[name]; known || len(p.present) >= meetsMax || !slices.Contains(parts(p.scope), name) {
 		return // it may say what it likes, but it has to be there
 	}
-	h = h.printable()
+	h = h.Printable()
 	p.present[name] = h
 	p.tell(Meeting{With: h, At: time.Now()})
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/braggdev/bragg/internal/target/libvirt"
 	"github.com/braggdev/bragg/internal/target/local"
 	"github.com/braggdev/bragg/internal/target/ssh"
+	"github.com/braggdev/bragg/internal/target/vsphere"
 )
 
 // Providers lists all providers. A new one needs one line here.
@@ -31,6 +32,7 @@ func Providers() []target.Provider {
 		libvirt.Provider(),
 		ssh.Provider(),
 		kube.Provider(),
+		vsphere.Provider(),
 	}
 }
 

@@ -1,0 +1,30 @@
+package vsphere
+
+import (
+	"context"
+
+	"github.com/braggdev/bragg/internal/lease"
+	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/target/vsphere/leasevm"
+)
+
+// lock is the lease of the cluster.
+type lock struct{ site *site }
+
+// Lock takes the lease of the cluster.
+func (l *lock) Lock(ctx context.Context, h lease.Holder) (target.Lock, error) {
+	if err := l.site.usable(ctx); err != nil {
+		return nil, err
+	}
+	group, err := lease.Together(ctx, h, []lease.Place{l.site.lease()})
+	if err != nil {
+		return nil, err
+	}
+	return group, nil
+}
+
+func (t *site) lease() leasevm.Place {
+	return leasevm.Place{
+		VC: t.vms(), Cluster: t.cluster.ref, Folder: t.folder.ref, Pool: t.pool.ref, ClusterName: t.cluster.name, Datastore: t.datastore.name,
+	}
+}

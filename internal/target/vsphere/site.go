@@ -1,0 +1,278 @@
+package vsphere
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/vmware/govmomi/find"
+	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/target/vsphere/task"
+	"github.com/braggdev/bragg/internal/target/vsphere/vcenter"
+)
+
+// place is one object of the inventory that the target file names.
+type place struct {
+	ref  types.ManagedObjectReference
+	name string
+}
+
+// site is where VMs are made: the objects of one cluster. They are found when the target is opened.
+type site struct {
+	vc                                                    *vcenter.Client
+	settings                                              settings
+	datacenter, cluster, folder, pool, datastore, network place
+	known                                                 recordCache
+	runs                                                  marks
+	made                                                  marks      // of runs for which this program made VMs or waited for them
+	overriding                                            sync.Mutex // held while settings of VMs in the cluster are changed
+}
+
+// findSite finds the objects of the target file and reports all that are missing or ambiguous.
+func findSite(ctx context.Context, vc *vcenter.Client, s settings) (*site, error) {
+	finder := find.NewFinder(vc.Client, false)
+	t := &site{vc: vc, settings: s}
+	list, err := finder.DatacenterList(ctx, cmp.Or(s.datacenter, "*"))
+	dc, err := only("datacenter", s.datacenter, places(list), err)
+	if err != nil {
+		return nil, vc.Explain("find the datacenter", err)
+	}
+	t.datacenter = dc
+	finder.SetDatacenter(object.NewDatacenter(vc.Client, dc.ref))
+	var errs []error
+	add := func(to *place, found place, err error) {
+		if err != nil {
+			errs = append(errs, err)
+		}
+		*to = found
+	}
+	clusters, err := finder.ClusterComputeResourceList(ctx, cmp.Or(s.cluster, "*"))
+	found, err := only("cluster", s.cluster, places(clusters), err)
+	add(&t.cluster, found, err)
+	stores, err := finder.DatastoreList(ctx, cmp.Or(s.datastore, "*"))
+	found, err = only("datastore", s.datastore, places(stores), err)
+	add(&t.datastore, found, err)
+	networks, err := finder.NetworkList(ctx, cmp.Or(s.network, "*"))
+	found, err = only("network", s.network, ports(networks), err)
+	add(&t.network, found, err)
+	found, err = t.findFolder(ctx, finder)
+	add(&t.folder, found, err)
+	if t.cluster.name != "" {
+		found, err = t.findPool(ctx, finder)
+		add(&t.pool, found, err)
+	}
+	if len(errs) > 0 {
+		return nil, vc.Explain("find the objects of the target file", several(errs))
+	}
+	return t, nil
+}
+
+// ports leaves out the uplinks of distributed switches, to which no VM can be connected.
+func ports(all []object.NetworkReference) []place {
+	var list []place
+	for _, n := range all {
+		name := path.Base(n.GetInventoryPath())
+		if !strings.HasSuffix(n.Reference().Type, "DistributedVirtualSwitch") && !strings.Contains(name, "DVUplinks") {
+			list = append(list, place{n.Reference(), name})
+		}
+	}
+	return list
+}
+
+func (t *site) findFolder(ctx context.Context, finder *find.Finder) (place, error) {
+	if t.settings.folder == "" {
+		folders, err := object.NewDatacenter(t.vc.Client, t.datacenter.ref).Folders(ctx)
+		if err != nil {
+			return place{}, err
+		}
+		return place{folders.VmFolder.Reference(), "vm"}, nil
+	}
+	list, err := finder.FolderList(ctx, t.settings.folder)
+	return only("folder", t.settings.folder, places(list), err)
+}
+
+func (t *site) findPool(ctx context.Context, finder *find.Finder) (place, error) {
+	if t.settings.pool == "" {
+		var c mo.ClusterComputeResource
+		if err := t.vc.Collector().RetrieveOne(ctx, t.cluster.ref, []string{"resourcePool"}, &c); err != nil {
+			return place{}, err
+		}
+		if c.ResourcePool == nil {
+			return place{}, fmt.Errorf("cluster %q shows no resource pool", t.cluster.name)
+		}
+		return place{*c.ResourcePool, "Resources"}, nil
+	}
+	name := t.settings.pool
+	if !strings.Contains(name, "/") {
+		name = path.Join("*", "Resources", name)
+	}
+	list, err := finder.ResourcePoolList(ctx, name)
+	if len(list) > 1 { // pools of other clusters have the same name
+		list = slices.DeleteFunc(list, func(p *object.ResourcePool) bool { return !strings.Contains(p.InventoryPath, "/"+t.cluster.name+"/") })
+	}
+	return only("resource pool", t.settings.pool, places(list), err)
+}
+
+// places are objects of govmomi as values.
+func places[T interface {
+	Reference() types.ManagedObjectReference
+	Name() string
+}](list []T) []place {
+	all := make([]place, len(list))
+	for i, one := range list {
+		all[i] = place{one.Reference(), one.Name()}
+	}
+	return all
+}
+
+// only returns the one object of that name, or the only one there is without a name.
+func only(what, name string, list []place, err error) (place, error) {
+	var missing *find.NotFoundError
+	var names []string
+	for _, one := range list {
+		names = append(names, one.name)
+	}
+	slices.Sort(names)
+	e := &diag.Error{Code: "vsphere-inventory", Exit: diag.ExitData}
+	switch {
+	case err != nil && !errors.As(err, &missing):
+		return place{}, err
+	case len(list) == 0 && name != "":
+		e.Message, e.Hint = fmt.Sprintf("there is no %s %q", what, name), "name it as the vSphere Client shows it, or by its path"
+	case len(list) == 0:
+		e.Message, e.Hint = fmt.Sprintf("there is no %s that this user can see", what), "the user of the target file needs the privilege System.View there"
+	case len(list) > 1:
+		e.Message = fmt.Sprintf("there are %d %ss: %s", len(list), what, strings.Join(names[:min(len(names), 10)], ", "))
+		e.Hint = "name one in the target file: " + keyOf[what]
+	default:
+		return list[0], nil
+	}
+	return place{}, e
+}
+
+// keyOf says where the target file names an object.
+var keyOf = map[string]string{
+	"datacenter": "options: {datacenter: …}", "cluster": "options: {cluster: …}", "datastore": "pool: …", "network": "network: …",
+	"folder": "options: {folder: …}", "resource pool": "options: {resource_pool: …}",
+}
+
+// vms makes changes of VMs.
+func (t *site) vms() task.VMs { return task.VMs{Client: t.vc} }
+
+// usable returns why the target cannot be used any more.
+func (t *site) usable(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if t.vc.Closed() {
+		return vcenter.ErrClosed
+	}
+	return nil
+}
+
+// several are errors on one line.
+type several []error
+
+func (s several) Error() string {
+	var all []string
+	for _, err := range s {
+		all = append(all, diag.Sentence(err))
+	}
+	return strings.Join(all, "; ")
+}
+
+func (s several) Unwrap() []error { return s }
+
+// Ready returns nil when every host of the cluster answers, is not in maintenance mode and sees the datastore.
+func (t *site) Ready(ctx context.Context) error {
+	hosts, err := t.hosts(ctx)
+	if err != nil {
+		return err
+	}
+	var errs several
+	for _, h := range hosts {
+		if err := h.usable(); err != nil {
+			errs = append(errs, err)
+		} else if err := h.sees(t.datastore); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if len(errs) > 0 {
+		return errs
+	}
+	return nil
+}
+
+// HostUp returns nil when vCenter is connected with the host.
+func (t *site) HostUp(ctx context.Context, nodeID string) error {
+	h, err := t.host(ctx, nodeID)
+	if err != nil {
+		return err
+	}
+	return h.answers()
+}
+
+// DatastoreVisible returns nil when the host sees the datastore and can use it.
+func (t *site) DatastoreVisible(ctx context.Context, nodeID, datastore string) error {
+	h, err := t.host(ctx, nodeID)
+	if err != nil {
+		return err
+	}
+	if err := h.answers(); err != nil {
+		return err
+	}
+	at := t.datastore
+	if datastore != "" && datastore != at.name {
+		if at, err = t.findDatastore(ctx, datastore); err != nil {
+			return err
+		}
+	}
+	return h.sees(at)
+}
+
+// findDatastore finds a datastore of the datacenter by its name.
+func (t *site) findDatastore(ctx context.Context, name string) (place, error) {
+	finder := find.NewFinder(t.vc.Client, false)
+	finder.SetDatacenter(object.NewDatacenter(t.vc.Client, t.datacenter.ref))
+	list, err := finder.DatastoreList(ctx, name)
+	found, err := only("datastore", name, places(list), err)
+	if err != nil {
+		return place{}, t.vc.Explain("find datastore", err)
+	}
+	return found, nil
+}
+
+// NodeSpace returns the capacity and the free space of the datastore, as vCenter last read them from a host.
+func (t *site) NodeSpace(ctx context.Context, nodeID string) (target.Space, error) {
+	h, err := t.host(ctx, nodeID)
+	if err != nil {
+		return target.Space{}, err
+	}
+	if err := h.sees(t.datastore); err != nil {
+		return target.Space{}, err
+	}
+	ds, err := t.readDatastore(ctx)
+	if err != nil {
+		return target.Space{}, err
+	}
+	return target.Space{
+		Storage: ds.Summary.Url, Place: fmt.Sprintf("datastore %q", t.datastore.name), FreeBytes: ds.Summary.FreeSpace,
+		TotalBytes: ds.Summary.Capacity,
+	}, nil
+}
+
+func (t *site) readDatastore(ctx context.Context) (mo.Datastore, error) {
+	var ds mo.Datastore
+	err := t.vc.Collector().RetrieveOne(ctx, t.datastore.ref, []string{"summary", "info"}, &ds)
+	return ds, t.vc.Explain(fmt.Sprintf("read datastore %q", t.datastore.name), err)
+}

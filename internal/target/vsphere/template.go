@@ -1,0 +1,107 @@
+package vsphere
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/vmware/govmomi/find"
+	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/vim25/mo"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/target/vsphere/hardware"
+	"github.com/braggdev/bragg/internal/target/vsphere/task"
+)
+
+// templates are those of the target file.
+type templates struct {
+	site   *site
+	config target.Config
+	reads  target.KeyLocks
+
+	mu   sync.Mutex
+	read map[string]*origin // by name
+}
+
+func (t *templates) names() []string { return slices.Sorted(maps.Keys(t.config.Templates)) }
+
+// get finds a template: a template or VM of the vCenter by its name or path, or a file that is imported once.
+func (t *templates) get(ctx context.Context, _ target.Tag, name string) (*origin, error) {
+	value, ok := t.config.Templates[name]
+	if !ok {
+		e := &diag.Error{
+			Code: "target-unknown-template", Exit: diag.ExitUnavailable,
+			Message: fmt.Sprintf("find template %q: not in the target file", name),
+			Hint:    "name it in \"templates\" of the target file",
+		}
+		if near := diag.Nearest(name, t.names()); near != "" {
+			e.Hint = fmt.Sprintf("did you mean %q?", near)
+		}
+		return nil, e
+	}
+	defer t.reads.Lock(name)()
+	t.mu.Lock()
+	known := t.read[name]
+	t.mu.Unlock()
+	if known != nil {
+		return known, nil
+	}
+	found, err := t.open(ctx, name, value)
+	if err != nil {
+		return nil, t.site.vc.Explain(fmt.Sprintf("find template %q", name), err)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.read == nil {
+		t.read = map[string]*origin{}
+	}
+	t.read[name] = found
+	return found, nil
+}
+
+func (t *templates) open(ctx context.Context, name, value string) (*origin, error) {
+	finder := find.NewFinder(t.site.vc.Client, false)
+	finder.SetDatacenter(object.NewDatacenter(t.site.vc.Client, t.site.datacenter.ref))
+	pattern := value
+	if !strings.Contains(value, "/") {
+		pattern = "*/" + value // in any folder
+	}
+	list, err := finder.VirtualMachineList(ctx, value)
+	if err != nil && pattern != value {
+		list, err = finder.VirtualMachineList(ctx, pattern)
+	}
+	at, err := only("template", value, places(list), err)
+	if err != nil {
+		return nil, err
+	}
+	return t.site.origin(ctx, at, t.site.settings.clones == clonesLinked)
+}
+
+// origin reads a template. Linked clones need a snapshot of it, which its owner made.
+func (t *site) origin(ctx context.Context, at place, linked bool) (*origin, error) {
+	var now mo.VirtualMachine
+	err := t.vc.Collector().RetrieveOne(ctx, at.ref, []string{"config.hardware.device", "runtime.powerState", "snapshot"}, &now)
+	if err != nil {
+		return nil, err
+	}
+	if now.Config == nil {
+		return nil, task.ErrUnreadable
+	}
+	o := &origin{place: at, devices: hardware.Devices{VirtualDeviceList: now.Config.Hardware.Device}}
+	if !linked {
+		return o, nil
+	}
+	if now.Snapshot == nil || now.Snapshot.CurrentSnapshot == nil {
+		return nil, &diag.Error{
+			Code: "vsphere-no-snapshot", Exit: diag.ExitData, Message: fmt.Sprintf("template %q has no snapshot that linked clones could share", at.name),
+			Hint: "take one in the vSphere Client while it is a VM, or write options: {template_clones: full}",
+		}
+	}
+	o.snapshot = now.Snapshot.CurrentSnapshot
+	return o, nil
+}

@@ -1,0 +1,167 @@
+package vcenter
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+	"reflect"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/vmware/govmomi/fault"
+	"github.com/vmware/govmomi/session"
+	"github.com/vmware/govmomi/vim25/soap"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/braggdev/bragg/internal/wait"
+)
+
+// A call that vCenter is too busy for is repeated after growing pauses, for at most busyMax.
+const (
+	busyPause    = 500 * time.Millisecond
+	busyPauseMax = 10 * time.Second
+	busyMax      = 2 * time.Minute
+)
+
+// link makes calls. A session that expired is renewed by one login for all callers.
+type link struct {
+	wire     *soap.Client
+	user     *url.Userinfo
+	host     string
+	sessions *session.Manager // makes its calls without logging in again
+
+	mu      sync.Mutex
+	logging chan struct{} // closed when the login that is under way ends; nil: none is
+	round   int           // logins so far
+	err     error         // of the last one
+}
+
+// RoundTrip makes one call. After an expired session it logs in and repeats the call once.
+func (l *link) RoundTrip(ctx context.Context, req, res soap.HasFault) error {
+	l.mu.Lock()
+	round := l.round
+	l.mu.Unlock()
+	err := repeating{l}.RoundTrip(ctx, req, res)
+	if !fault.Is(err, &types.NotAuthenticated{}) {
+		return err
+	}
+	if err := l.login(ctx, round); err != nil {
+		return err
+	}
+	clearBody(res)
+	return repeating{l}.RoundTrip(ctx, req, res)
+}
+
+// login logs in, unless another caller did so since the caller's round.
+func (l *link) login(ctx context.Context, round int) error {
+	for {
+		l.mu.Lock()
+		if l.round > round {
+			defer l.mu.Unlock()
+			return l.err
+		}
+		running := l.logging
+		if running == nil {
+			running = make(chan struct{})
+			l.logging = running
+			l.mu.Unlock()
+			err := l.sessions.Login(ctx, l.user)
+			l.mu.Lock()
+			if ctx.Err() == nil || err == nil { // a caller that gave up says nothing of the login itself
+				l.round, l.err = l.round+1, err
+			}
+			l.logging = nil
+			close(running)
+			l.mu.Unlock()
+			if err != nil && ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			continue
+		}
+		l.mu.Unlock()
+		select {
+		case <-running:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func (l *link) logout(ctx context.Context) {
+	if l.sessions != nil {
+		_ = l.sessions.Logout(ctx) // the session also expires by itself
+	}
+}
+
+func (l *link) hangUp() { l.wire.DefaultTransport().CloseIdleConnections() }
+
+func (l *link) name() string { return l.user.Username() }
+
+// repeating makes one call and repeats it while vCenter is too busy to take it.
+type repeating struct{ *link }
+
+func (r repeating) RoundTrip(ctx context.Context, req, res soap.HasFault) error {
+	pause := busyPause
+	for until := time.Now().Add(busyMax); ; {
+		err := r.wire.RoundTrip(ctx, req, res)
+		if err == nil || ctx.Err() != nil || !again(err, changes(req)) || time.Now().Add(pause).After(until) {
+			return err
+		}
+		if waited := wait.For(ctx, pause); waited != nil {
+			return waited
+		}
+		pause = min(2*pause, busyPauseMax)
+		clearBody(res)
+	}
+}
+
+// clearBody forgets what an earlier attempt answered.
+func clearBody(res soap.HasFault) {
+	v := reflect.ValueOf(res).Elem()
+	v.Set(reflect.Zero(v.Type()))
+}
+
+// changes reports whether a call may have changed something although no answer came.
+func changes(req soap.HasFault) bool {
+	name := strings.TrimSuffix(reflect.TypeOf(req).Elem().Name(), "Body")
+	for _, read := range []string{"Retrieve", "Continue", "Query", "Find", "CurrentTime", "HasPrivilege", "FetchUserPrivilege", "Read"} {
+		if strings.HasPrefix(name, read) {
+			return false
+		}
+	}
+	return true
+}
+
+// again reports whether a call may be repeated: vCenter did not take it, or it changes nothing.
+func again(err error, changing bool) bool {
+	if status := statusOf(err); status != 0 {
+		return status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests || status == http.StatusBadGateway && !changing
+	}
+	var dial *net.OpError
+	if errors.As(err, &dial) && dial.Op == "dial" {
+		return errors.Is(err, syscall.ECONNREFUSED) // it restarts, or it is gone: busyMax decides
+	}
+	var timeout net.Error
+	return !changing && (errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || isEOF(err) || errors.As(err, &timeout) && timeout.Timeout())
+}
+
+func isEOF(err error) bool { return err != nil && strings.HasSuffix(err.Error(), "EOF") }
+
+// statusOf returns the status of HTTP in an error of govmomi, which does not export it; 0: it is another error.
+func statusOf(err error) int {
+	var wrapped *url.Error
+	if !errors.As(err, &wrapped) || wrapped.Err == nil {
+		return 0
+	}
+	number, _, _ := strings.Cut(wrapped.Err.Error(), " ") // "503 Service Unavailable"
+	status, err := strconv.Atoi(number)
+	if err != nil || status < 400 || status > 599 {
+		return 0
+	}
+	return status
+}

@@ -1,0 +1,66 @@
+package vcsimtest
+
+import (
+	"fmt"
+
+	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+// Hosts lists the hosts of the cluster by object.
+func (s *Server) Hosts() map[string]*simulator.HostSystem {
+	all := map[string]*simulator.HostSystem{}
+	for _, one := range s.Model.Map().All("HostSystem") {
+		all[one.Reference().Value] = one.(*simulator.HostSystem)
+	}
+	return all
+}
+
+// SetHostPower shows what a vCenter shows when a host loses its power or gets it back: without power the host does not
+// answer, and its VMs stay as they were seen last; their agents are dead. Afterwards its VMs are off.
+func (s *Server) SetHostPower(host string, on bool) {
+	h := s.Hosts()[host]
+	if h == nil {
+		return
+	}
+	state := types.HostSystemConnectionStateNotResponding
+	if on {
+		state = types.HostSystemConnectionStateConnected
+	}
+	var vms []types.ManagedObjectReference
+	s.locked(h, func() {
+		h.Runtime.ConnectionState = state
+		vms = append(vms, h.Vm...)
+	})
+	for _, vm := range vms {
+		if on {
+			s.off(vm)
+		} else {
+			s.guests.set(vm, false)
+		}
+	}
+}
+
+func (s *Server) off(ref types.ManagedObjectReference) {
+	vm := object.NewVirtualMachine(s.client.Client, ref)
+	var now mo.VirtualMachine
+	if err := vm.Properties(s.ctx, ref, []string{"runtime.powerState", "name"}, &now); err != nil {
+		return
+	}
+	if now.Runtime.PowerState != types.VirtualMachinePowerStatePoweredOn || now.Name == Foreign {
+		return
+	}
+	if task, err := vm.PowerOff(s.ctx); err == nil {
+		_ = task.Wait(s.ctx)
+	}
+}
+
+// Name returns the name of a host.
+func (s *Server) Name(host string) string {
+	if h := s.Hosts()[host]; h != nil {
+		return h.Name
+	}
+	return fmt.Sprintf("no host %q", host)
+}

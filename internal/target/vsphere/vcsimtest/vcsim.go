@@ -1,0 +1,162 @@
+// Package vcsimtest is a vCenter for tests: govmomi's simulator in this process, whose VMs are real agents. It has no
+// disks, no hypervisors and no restarts of its own: what it shows of these is simulated.
+//
+//	Start ──▶ vCenter with one cluster, TLS, one user (vcsim.go)
+//	      └─▶ guests: a listener follows the power of VMs ──▶ a VM is on: an agent at an own 127.x.y.z with the identity in
+//	          its guestinfo ──▶ the VM shows that address ──▶ the VM is off: the agent is killed (guests.go)
+//	SetHostPower ──▶ what a power cut of a host looks like in a vCenter (hosts.go)
+package vcsimtest
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/url"
+	"sync/atomic"
+
+	"github.com/vmware/govmomi"
+	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+// The user of the vCenter, and names in it.
+const (
+	User     = "bragg@vsphere.local"
+	Password = "s3cret-of-the-vcenter"
+	Cluster  = "DC0_C0"
+	Template = "linux"
+	Foreign  = "DC0_C0_RP0_VM0" // a VM that runs and belongs to a user
+)
+
+// Options describe a vCenter.
+type Options struct {
+	Hosts int // 0: three
+	// Agent is the command of an agent; its configuration is appended as one argument. Empty: VMs have no guests.
+	Agent []string
+	Dir   string // for files of agents
+	// Addresses is the first half of agents' addresses: "127.77". Empty: of this process.
+	Addresses string
+	// Disk makes the data of a disk, as a path for the agent of the VM. Nil: agents have no disks.
+	Disk func(vm, device string, sizeBytes int64) (string, error)
+}
+
+// Server is a vCenter.
+type Server struct {
+	Model       *simulator.Model
+	Endpoint    string // for the target file
+	Fingerprint string
+	options     Options
+	server      *simulator.Server
+	front       atomic.Pointer[func(http.Handler) http.Handler]
+	client      *govmomi.Client // a session of the harness
+	guests      *guests
+	ctx         context.Context
+	cancel      context.CancelFunc
+}
+
+// Start starts a vCenter with one cluster, two datastores, a template and a VM of a user.
+func Start(o Options) (*Server, error) {
+	log.SetOutput(io.Discard) // of the simulator
+	m := simulator.VPX()
+	m.Host, m.Machine, m.Datastore, m.ClusterHost = 0, 2, 2, o.Hosts
+	if o.Hosts == 0 {
+		m.ClusterHost = 3
+	}
+	if err := m.Create(); err != nil {
+		return nil, fmt.Errorf("start vCenter: %w", err)
+	}
+	m.Service.TLS = &tls.Config{}
+	m.Service.Listen = &url.URL{Host: "127.0.0.1:0", User: url.UserPassword(User, Password)}
+	s := &Server{Model: m, options: o, server: m.Service.NewServer()}
+	inner := s.server.Config.Handler
+	s.server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if front := s.front.Load(); front != nil {
+			(*front)(inner).ServeHTTP(w, r)
+			return
+		}
+		inner.ServeHTTP(w, r)
+	})
+	sum := sha256.Sum256(s.server.Certificate().Raw)
+	s.Endpoint, s.Fingerprint = s.server.URL.Host, hex.EncodeToString(sum[:])
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	var err error
+	if s.client, err = govmomi.NewClient(s.ctx, s.server.URL, true); err != nil {
+		s.Close()
+		return nil, fmt.Errorf("log in to the vCenter: %w", err)
+	}
+	if err := s.prepare(); err != nil {
+		s.Close()
+		return nil, err
+	}
+	if s.guests, err = watch(s); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// prepare makes the second VM a template with one disk.
+func (s *Server) prepare() error {
+	var vm *object.VirtualMachine
+	for _, one := range s.Model.Map().All("VirtualMachine") {
+		if name := one.Entity().Name; name != Foreign {
+			vm = object.NewVirtualMachine(s.client.Client, one.Reference())
+		}
+	}
+	off, err := vm.PowerOff(s.ctx)
+	if err == nil {
+		err = off.Wait(s.ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("prepare the template: %w", err)
+	}
+	renamed, err := vm.Rename(s.ctx, Template)
+	if err == nil {
+		err = renamed.Wait(s.ctx)
+	}
+	if err == nil {
+		err = vm.MarkAsTemplate(s.ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("prepare the template: %w", err)
+	}
+	return nil
+}
+
+// Front lets a test answer requests in place of the vCenter, or before it; nil ends that.
+func (s *Server) Front(front func(vCenter http.Handler) http.Handler) {
+	if front == nil {
+		s.front.Store(nil)
+		return
+	}
+	s.front.Store(&front)
+}
+
+// Client is the session of the harness.
+func (s *Server) Client() *govmomi.Client { return s.client }
+
+// VMs lists the VMs of the vCenter by name, with their objects.
+func (s *Server) VMs() map[string]types.ManagedObjectReference {
+	all := map[string]types.ManagedObjectReference{}
+	for _, one := range s.Model.Map().All("VirtualMachine") {
+		all[one.Entity().Name] = one.Reference()
+	}
+	return all
+}
+
+// Close ends the vCenter and all agents.
+func (s *Server) Close() {
+	s.cancel()
+	if s.guests != nil {
+		s.guests.close()
+	}
+	s.server.CloseClientConnections()
+	s.server.Close()
+	s.Model.Remove()
+}
