@@ -1,6 +1,7 @@
 package target
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -158,18 +159,22 @@ func (p *configParser) uuid(e entry) string {
 }
 
 func (p *configParser) allow(outer entry, c *Config) {
-	for _, e := range p.entries(outer.value, "allow", []string{"node_power", "maintenance", "overrides"}) {
-		switch {
-		case e.key.Value == "node_power":
-			c.Allow.NodePower = p.boolean(e)
-		case e.key.Value == "maintenance":
-			c.Allow.Maintenance = p.boolean(e)
-		case e.value.Kind != yaml.SequenceNode:
+	switches := map[string]*bool{
+		"node_power": &c.Allow.NodePower, "maintenance": &c.Allow.Maintenance, "cvms": &c.Allow.CVMs,
+		"container_settings": &c.Allow.ContainerSettings,
+	}
+	known := append(slices.Sorted(maps.Keys(switches)), "overrides")
+	for _, e := range p.entries(outer.value, "allow", known) {
+		if allowed, ok := switches[e.key.Value]; ok {
+			*allowed = p.boolean(e)
+			continue
+		}
+		if e.value.Kind != yaml.SequenceNode {
 			p.errorf(e.value, "target-type", "", "overrides: want a list of checks, found %s", p.found(e.value))
-		default:
-			for _, n := range e.value.Content {
-				c.Allow.Overrides = append(c.Allow.Overrides, p.oneOf(entry{e.key, n}, "check", Overrides()...))
-			}
+			continue
+		}
+		for _, n := range e.value.Content {
+			c.Allow.Overrides = append(c.Allow.Overrides, p.oneOf(entry{e.key, n}, "check", Overrides()...))
 		}
 	}
 }

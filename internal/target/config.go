@@ -78,6 +78,10 @@ type Allow struct {
 	NodePower bool `json:"node_power"`
 	// Maintenance: runs may put nodes into maintenance, which moves the VMs of all users.
 	Maintenance bool `json:"maintenance,omitempty"`
+	// CVMs: a power cut of a node may take the controller VM of its storage down, on Nutanix clusters.
+	CVMs bool `json:"cvms,omitempty"`
+	// ContainerSettings: runs may change settings of the storage container, which concern all its users, and restore them.
+	ContainerSettings bool `json:"container_settings,omitempty"`
 	// Overrides names checks before a power cut that are skipped, see Overrides. The report lists them.
 	Overrides []string `json:"overrides,omitempty"`
 }

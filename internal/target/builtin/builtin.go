@@ -20,6 +20,7 @@ import (
 	"github.com/braggdev/bragg/internal/target/kube"
 	"github.com/braggdev/bragg/internal/target/libvirt"
 	"github.com/braggdev/bragg/internal/target/local"
+	"github.com/braggdev/bragg/internal/target/nutanix"
 	"github.com/braggdev/bragg/internal/target/ssh"
 	"github.com/braggdev/bragg/internal/target/vsphere"
 )
@@ -30,6 +31,7 @@ func Providers() []target.Provider {
 		local.Provider(),
 		fake.Provider(),
 		libvirt.Provider(),
+		nutanix.Provider(),
 		ssh.Provider(),
 		kube.Provider(),
 		vsphere.Provider(),

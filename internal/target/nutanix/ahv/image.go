@@ -1,0 +1,118 @@
+package ahv
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+
+	"github.com/google/uuid"
+
+	"github.com/braggdev/bragg/internal/target/nutanix/prism"
+)
+
+// Subnet is a network of VMs.
+type Subnet struct {
+	ExtID   string `json:"extId"`
+	Name    string `json:"name"`
+	Cluster string `json:"clusterReference"`
+}
+
+// Subnet finds a subnet by name or id; "": the only one.
+func (c *Cluster) Subnet(ctx context.Context, name string) (Subnet, error) {
+	all, err := prism.List[Subnet](ctx, c.Prism, "networking", "config/subnets", nil)
+	if err != nil {
+		return Subnet{}, err
+	}
+	var ours []Subnet
+	for _, s := range all {
+		if s.Cluster == "" || s.Cluster == c.ID {
+			ours = append(ours, s)
+		}
+	}
+	return pick(ours, choice[Subnet]{
+		kind: "subnet", name: name, id: func(s Subnet) string { return s.ExtID }, called: func(s Subnet) string { return s.Name },
+		hint: "write it as \"network\" into the target file",
+	})
+}
+
+// Image is an image of a disk.
+type Image struct {
+	ExtID string `json:"extId"`
+	Name  string `json:"name"`
+	Bytes int64  `json:"sizeBytes"`
+	Type  string `json:"type"`
+}
+
+// Images are those of a Prism Central.
+type Images struct{ Prism *prism.Client }
+
+// Find finds an image by name or id.
+func (c Images) Find(ctx context.Context, name string) (Image, error) {
+	all, err := c.List(ctx)
+	if err != nil {
+		return Image{}, err
+	}
+	return pick(all, choice[Image]{
+		kind: "image", name: name, id: func(i Image) string { return i.ExtID }, called: func(i Image) string { return i.Name },
+		hint: "upload it in Prism Central, or write the path of a file, with a slash in it, into \"templates\"",
+	})
+}
+
+// List lists all images.
+func (c Images) List(ctx context.Context) ([]Image, error) {
+	return prism.List[Image](ctx, c.Prism, "vmm", "content/images", nil)
+}
+
+// Upload makes an image of a file on this machine. v4 takes images from URLs alone, so v3 does it. An image without content is
+// removed again.
+func (c Images) Upload(ctx context.Context, name, description, path string) (id string, err error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", err
+	}
+	body := map[string]any{
+		"spec":     map[string]any{"name": name, "description": description, "resources": map[string]any{"image_type": "DISK_IMAGE"}},
+		"metadata": map[string]any{"kind": "image"}, "api_version": "3.1.0",
+	}
+	a, err := c.Prism.Do(ctx, prism.Request{Method: http.MethodPost, Raw: "/api/nutanix/v3/images", Body: body, ID: uuid.New()})
+	if err != nil {
+		return "", err
+	}
+	var made struct {
+		Metadata struct {
+			UUID string `json:"uuid"`
+		} `json:"metadata"`
+		Status struct {
+			Context struct {
+				Task string `json:"task_uuid"`
+			} `json:"execution_context"`
+		} `json:"status"`
+	}
+	if err := json.Unmarshal(a.Body, &made); err != nil || made.Metadata.UUID == "" {
+		return "", errors.Join(errors.New("make an image: prism gives no id"), err)
+	}
+	if err := c.Prism.AwaitV3(ctx, made.Status.Context.Task, "the new image"); err != nil {
+		return "", err
+	}
+	place := "/api/nutanix/v3/images/" + url.PathEscape(made.Metadata.UUID)
+	a, err = c.Prism.Do(ctx, prism.Request{Method: http.MethodPut, Raw: place + "/file", Upload: prism.Upload{
+		Open: func() (io.ReadCloser, error) { return os.Open(path) }, Bytes: info.Size(),
+	}})
+	if err == nil {
+		var said struct {
+			Task string `json:"task_uuid"`
+		}
+		_ = json.Unmarshal(a.Body, &said) // some versions answer without a task: the content is there then
+		err = c.Prism.AwaitV3(ctx, said.Task, "the content of the image")
+	}
+	if err != nil {
+		_, undone := c.Prism.Do(context.WithoutCancel(ctx), prism.Request{Method: http.MethodDelete, Raw: place})
+		return "", errors.Join(fmt.Errorf("upload %q: %w", path, err), undone)
+	}
+	return made.Metadata.UUID, nil
+}

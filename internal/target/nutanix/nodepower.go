@@ -1,0 +1,151 @@
+package nutanix
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/target/bmc"
+	"github.com/braggdev/bragg/internal/target/nutanix/ahv"
+)
+
+// powered is a Target whose nodes have BMCs.
+type powered struct {
+	*Target
+	*bmc.Nodes
+}
+
+var (
+	_ target.NodePower        = powered{}
+	_ target.NodeLimiter      = powered{}
+	_ target.PowerCutForeseer = powered{}
+)
+
+// PowerOffNode cuts the power of a node with its CVM, unless there are objections.
+func (p powered) PowerOffNode(ctx context.Context, nodeID string) error {
+	return p.takePower(ctx, nodeID, p.Nodes.PowerOffNode)
+}
+
+// ShutdownNode asks the system of a node to shut down, CVM included.
+func (p powered) ShutdownNode(ctx context.Context, nodeID string) error {
+	return p.takePower(ctx, nodeID, p.Nodes.ShutdownNode)
+}
+
+// takePower lets act take the power of a node, with the checks of bmc, and ends connections to agents on it that a cut leaves open.
+func (p powered) takePower(ctx context.Context, nodeID string, act func(context.Context, string) error) error {
+	if err := p.usable(ctx); err != nil {
+		return err
+	}
+	if !p.config.Allow.NodePower {
+		return target.PowerForbidden(nodeID)
+	}
+	if !p.config.Allow.CVMs {
+		return forbidden("nutanix-cvm", fmt.Sprintf("cut the power of node %q: that also stops its CVM, which serves the storage of its VMs", nodeID), "cvms")
+	}
+	lost := p.running(ctx, nodeID)
+	hangUp := func() {
+		for _, id := range lost {
+			p.agents.link.HangUp(id)
+		}
+	}
+	err := act(target.WithPowerChange(ctx, func(target.PowerChange) { hangUp() }), nodeID)
+	if err == nil || diag.ExitCode(err) != diag.ExitRefused { // a refused one was not begun
+		hangUp()
+	}
+	return err
+}
+
+// Foresee also lists the CVM, where a cut would be refused because of it.
+func (p powered) Foresee(ctx context.Context, nodeID string) (target.PowerCutForesight, error) {
+	seen, err := p.Nodes.Foresee(ctx, nodeID)
+	if err == nil && !p.config.Allow.CVMs {
+		seen.Foreign = append(seen.Foreign, "its CVM, which serves the storage of its VMs (allow: {cvms: true})")
+	}
+	return seen, err
+}
+
+// running lists the VMs of Bragg on a node.
+func (c *cluster) running(ctx context.Context, nodeID string) []string {
+	s, err := c.survey(ctx)
+	if err != nil {
+		return nil
+	}
+	var list []string
+	for id, one := range s.vms {
+		if n := byHost(s.nodes, one.HostID()); n != nil && n.id == nodeID {
+			list = append(list, id)
+		}
+	}
+	return list
+}
+
+// surveyor collects the reasons against cutting the power of a node: see bmc.Surveyor.
+type surveyor struct{ cluster *cluster }
+
+func (s *surveyor) Survey(ctx context.Context, nodeID string) (bmc.Survey, error) {
+	n, err := s.cluster.node(ctx, nodeID)
+	if err != nil {
+		return bmc.Survey{}, err
+	}
+	// The serial of the block is that of several nodes and does not identify one: the target file has the node's own.
+	found := bmc.Survey{Controller: bmc.No}
+	vms, err := s.cluster.ahv.VMs(ctx, "")
+	if err != nil {
+		return found, err
+	}
+	found.VMsListed = true
+	own := ownUUID()
+	if own == "" {
+		found.Controller = bmc.Unknown
+	}
+	for _, v := range vms {
+		if v.HostID() != n.host.ExtID || v.Power == ahv.Off {
+			continue
+		}
+		if own != "" && strings.EqualFold(v.ExtID, own) {
+			found.Controller = bmc.Yes
+		}
+		if one := infoOf(v); one == nil || !s.cluster.runs.owns(one) {
+			found.ForeignVMs = append(found.ForeignVMs, v.Name)
+		}
+	}
+	found.Redundant, found.Health = s.health(ctx, nodeID)
+	return found, nil
+}
+
+// health is whether the cluster has its redundancy: every other host runs, except those that this program switched off, and Prism
+// finds that the cluster tolerates the failure of one more.
+func (s *surveyor) health(ctx context.Context, nodeID string) (bmc.Answer, string) {
+	nodes, err := s.cluster.fresh(ctx)
+	if err != nil {
+		return bmc.Unknown, err.Error()
+	}
+	for _, n := range nodes {
+		if err := n.up(); err != nil && n.id != nodeID && !s.cluster.bmcs.HasCutPower(ctx, n.id) {
+			return bmc.No, err.Error()
+		}
+	}
+	said, err := s.cluster.resilient(ctx)
+	if err != nil {
+		return bmc.No, err.Error()
+	}
+	return bmc.Yes, said
+}
+
+// ownUUID is the UUID of this machine by DMI, which in a VM of AHV is that of the VM; only root may read it. On a machine without DMI it
+// is the machine-id, which names no VM. It is "" where it cannot be read.
+func ownUUID() string {
+	text, err := os.ReadFile("/sys/class/dmi/id/product_uuid")
+	if errors.Is(err, fs.ErrNotExist) {
+		text, err = os.ReadFile("/etc/machine-id")
+	}
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
+}

@@ -1,0 +1,100 @@
+package nutanix
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/target/nutanix/ahv"
+)
+
+// templates are those of the target file: images of Prism by name or id, or files on this machine, which have a slash in their path.
+// A file is uploaded once: its image has the digest in its name, and later runs find it. Images are shared by runs and stay.
+type templates struct {
+	cluster *cluster
+
+	mu    sync.Mutex // held during an upload, so that there is one
+	found map[string]string
+}
+
+func (t *templates) names() []string {
+	return slices.Sorted(maps.Keys(t.cluster.config.Templates))
+}
+
+// get returns the id of the image of a template.
+func (t *templates) get(ctx context.Context, name string) (string, error) {
+	value, ok := t.cluster.config.Templates[name]
+	if !ok {
+		e := &diag.Error{
+			Code: "target-unknown-template", Exit: diag.ExitUnavailable, Message: fmt.Sprintf("find template %q: not in the target file", name),
+			Hint: "name it in \"templates\" of the target file",
+		}
+		if near := diag.Nearest(name, t.names()); near != "" {
+			e.Hint = fmt.Sprintf("did you mean %q?", near)
+		}
+		return "", e
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if id := t.found[name]; id != "" {
+		return id, nil
+	}
+	id, err := t.find(ctx, value)
+	if err != nil {
+		return "", fmt.Errorf("find template %q: %w", name, err)
+	}
+	t.found[name] = id
+	return id, nil
+}
+
+func (t *templates) find(ctx context.Context, value string) (string, error) {
+	if !strings.Contains(value, "/") {
+		image, err := t.images().Find(ctx, value)
+		return image.ExtID, err
+	}
+	if !filepath.IsAbs(value) {
+		value = filepath.Join(filepath.Dir(t.cluster.config.File), value)
+	}
+	sum, err := digest(value)
+	if err != nil {
+		return "", err
+	}
+	name := prefix + "image-" + sum
+	all, err := t.images().List(ctx)
+	if err != nil {
+		return "", err
+	}
+	// Two controllers may upload the same file at the same time. Either image will do.
+	if i := slices.IndexFunc(all, func(i ahv.Image) bool { return i.Name == name && i.Bytes > 0 }); i >= 0 {
+		return all[i].ExtID, nil
+	}
+	return t.images().Upload(ctx, name, "Uploaded by Bragg for test runs. It may be deleted when no run uses it.", value)
+}
+
+func (t *templates) images() ahv.Images { return ahv.Images{Prism: t.cluster.client} }
+
+// digest is the SHA-256 of a file.
+func digest(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return "", fmt.Errorf("%q is not a regular file: want an image of a disk, such as bragg image build makes", path)
+	}
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
