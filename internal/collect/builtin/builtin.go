@@ -9,6 +9,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/collect"
 	"github.com/braggdev/bragg/internal/collect/netapp"
+	"github.com/braggdev/bragg/internal/collect/nutanix"
 	"github.com/braggdev/bragg/internal/collect/prometheus"
 	"github.com/braggdev/bragg/internal/collect/vsphere"
 	"github.com/braggdev/bragg/internal/diag"
@@ -17,7 +18,9 @@ import (
 )
 
 // Kinds lists all kinds. To add one: a package, its word in target.SourceKinds, a line here.
-func Kinds() []collect.Kind { return append(prometheus.Kinds(), netapp.Kind(), vsphere.Kind()) }
+func Kinds() []collect.Kind {
+	return append(prometheus.Kinds(), nutanix.Kind(), netapp.Kind(), vsphere.Kind())
+}
 
 // kindOf returns the kind of a source.
 func kindOf(s target.Source) (collect.Kind, error) {

@@ -1,0 +1,100 @@
+package nutanix
+
+import (
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/braggdev/bragg/internal/collect"
+)
+
+// statistic is one statistic of Prism and the metric that it becomes.
+type statistic struct {
+	metric     string
+	labels     map[string]string
+	factor     float64
+	operations string // the operations per second that a latency needs
+}
+
+// Factors to base units. Prism's kilobyte has 1,024 bytes.
+const (
+	kilobyte    = 1024
+	megabyte    = 1 << 20
+	million     = 1e-6 // ppm
+	microsecond = 1e-6
+)
+
+// statistics are known by their names without case and separators: v1 and v2 write controller_num_read_iops, v4 controllerNumReadIops, and
+// v4 alone has four ways to write microseconds.
+var statistics = map[string]statistic{
+	"controllernumreadiops":          {metric: collect.OperationsRate, labels: direction(collect.Read), factor: 1},
+	"controllernumwriteiops":         {metric: collect.OperationsRate, labels: direction(collect.Write), factor: 1},
+	"controllerreadiobandwidthkbps":  {metric: collect.BytesRate, labels: direction(collect.Read), factor: kilobyte},
+	"controllerwriteiobandwidthkbps": {metric: collect.BytesRate, labels: direction(collect.Write), factor: kilobyte},
+	"controlleravgreadiolatency":     {metric: collect.Latency, labels: direction(collect.Read), factor: microsecond, operations: "controllernumreadiops"},
+	"controlleravgwriteiolatency":    {metric: collect.Latency, labels: direction(collect.Write), factor: microsecond, operations: "controllernumwriteiops"},
+	"storagecapacitybytes":           {metric: collect.Size, factor: 1},
+	"storageusagebytes":              {metric: collect.Used, factor: 1},
+	"hypervisorcpuusageppm":          {metric: collect.CPUUsage, factor: million},
+	"hypervisorcpureadytimeppm":      {metric: collect.CPUReady, factor: million},
+	"overallmemoryusageppm":          {metric: collect.MemoryUsage, factor: million}, // of hosts
+	"memoryusageppm":                 {metric: collect.MemoryUsage, factor: million}, // of VMs
+	"hypervisormemoryusageppm":       {metric: collect.MemoryUsage, factor: million}, // of Prism Element
+	"controllerrandomioppm":          {metric: collect.RandomShare, factor: million},
+
+	"controllerwss120secondreadmb":   {metric: collect.WorkingSet, labels: window("120s", collect.Read), factor: megabyte},
+	"controllerwss120secondwritemb":  {metric: collect.WorkingSet, labels: window("120s", collect.Write), factor: megabyte},
+	"controllerwss120secondunionmb":  {metric: collect.WorkingSet, labels: window("120s", "union"), factor: megabyte},
+	"controllerwss3600secondreadmb":  {metric: collect.WorkingSet, labels: window("3600s", collect.Read), factor: megabyte},
+	"controllerwss3600secondwritemb": {metric: collect.WorkingSet, labels: window("3600s", collect.Write), factor: megabyte},
+	"controllerwss3600secondunionmb": {metric: collect.WorkingSet, labels: window("3600s", "union"), factor: megabyte},
+
+	"controllerreadsourceoplogbytes":           {metric: collect.TierBytes, labels: tier("read", "oplog"), factor: perInterval},
+	"controllerreadsourceestoressdlocalbytes":  {metric: collect.TierBytes, labels: tier("read", "ssd local"), factor: perInterval},
+	"controllerreadsourceestoressdremotebytes": {metric: collect.TierBytes, labels: tier("read", "ssd remote"), factor: perInterval},
+	"controllerreadsourceestorehddlocalbytes":  {metric: collect.TierBytes, labels: tier("read", "hdd local"), factor: perInterval},
+	"controllerreadsourceestorehddremotebytes": {metric: collect.TierBytes, labels: tier("read", "hdd remote"), factor: perInterval},
+	"controllerwritedestestoressdbytes":        {metric: collect.TierBytes, labels: tier("write", "ssd"), factor: perInterval},
+	"controllerwritedestestorehddbytes":        {metric: collect.TierBytes, labels: tier("write", "hdd"), factor: perInterval},
+	"controlleroplogdraindestssdbytes":         {metric: collect.TierBytes, labels: tier("drain", "ssd"), factor: perInterval},
+	"controlleroplogdraindesthddbytes":         {metric: collect.TierBytes, labels: tier("drain", "hdd"), factor: perInterval},
+}
+
+// perInterval turns bytes of one interval into bytes per second.
+const perInterval = 1.0 / 30
+
+func direction(name string) map[string]string { return map[string]string{collect.LabelDirection: name} }
+
+func window(length, name string) map[string]string {
+	return map[string]string{"window": length, collect.LabelDirection: name}
+}
+
+func tier(name, of string) map[string]string {
+	return map[string]string{collect.LabelDirection: name, "tier": of}
+}
+
+// plain is a name of a statistic without case, separators and the unit of a latency.
+func plain(name string) string {
+	name = strings.ToLower(strings.NewReplacer("_", "", ".", "").Replace(name))
+	for _, unit := range []string{"usecs", "micros"} {
+		if short, ok := strings.CutSuffix(name, unit); ok && strings.HasSuffix(short, "latency") {
+			return short
+		}
+	}
+	return name
+}
+
+// sampleOf makes the sample of one value. others has all statistics of the same time by their plain names. Prism writes −1 for unknown values, and
+// 0 for latencies without operations.
+func sampleOf(e entity, name string, value float64, others map[string]float64, at time.Time) (collect.Sample, bool) {
+	s, ok := statistics[name]
+	if !ok || value < 0 {
+		return collect.Sample{}, false
+	}
+	if s.operations != "" && (value == 0 || collect.FewOperations(others[s.operations], sampling.Seconds())) {
+		return collect.Sample{}, false
+	}
+	labels := e.labels()
+	maps.Copy(labels, s.labels)
+	return collect.Sample{Name: s.metric, Labels: labels, Value: value * s.factor, At: at}, true
+}
