@@ -28,3 +28,14 @@ const (
 type OtherLister interface {
 	Others(ctx context.Context, tag Tag) ([]Other, error)
 }
+
+// WhySkipped says why an object with a mark is skipped by the owner of another; "" for its own, and WhyUnmarked for none.
+func WhySkipped(mark, own string) string {
+	switch mark {
+	case own:
+		return ""
+	case "":
+		return WhyUnmarked
+	}
+	return WhyAnother
+}

@@ -82,7 +82,7 @@ func open(ctx context.Context, c target.Config, o target.OpenOptions, run virsh.
 	if t.power.bmcs, err = bmc.OpenNodes(ctx, c, t.power); err != nil {
 		return nil, err
 	}
-	return powered{t, t.power.bmcs}, nil
+	return t.powered(), nil
 }
 
 func prepare(c target.Config, o target.OpenOptions, run virsh.Runner) (*Target, error) {

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/bmc"
 	"github.com/braggdev/bragg/internal/target/libvirt/domain"
@@ -20,45 +19,20 @@ import (
 // powered is a Target whose nodes have BMCs.
 type powered struct {
 	*Target
-	*bmc.Nodes
+	*bmc.HangingUp
 }
 
-var (
-	_ target.NodePower   = powered{}
-	_ target.NodeLimiter = powered{}
-)
-
-// PowerOffNode cuts the power of a node, unless there are objections.
-func (p powered) PowerOffNode(ctx context.Context, nodeID string) error {
-	return p.takePower(ctx, nodeID, p.Nodes.PowerOffNode)
-}
-
-// ShutdownNode asks the system of a node to shut down.
-func (p powered) ShutdownNode(ctx context.Context, nodeID string) error {
-	return p.takePower(ctx, nodeID, p.Nodes.ShutdownNode)
-}
-
-// takePower lets act take the power of a node, with the checks of bmc, and ends connections to agents on it that a cut
-// leaves open. An agent that still runs is dialled again.
-func (p powered) takePower(ctx context.Context, nodeID string, act func(context.Context, string) error) error {
-	if err := p.usable(ctx); err != nil {
-		return err
-	}
-	lost := p.power.running(ctx, nodeID)
-	err := act(target.WithPowerChange(ctx, func(target.PowerChange) { p.hangUpAll(lost, nodeID) }), nodeID)
-	if err == nil || diag.ExitCode(err) != diag.ExitRefused { // a refused one was not begun
-		p.hangUpAll(lost, nodeID)
-	}
-	return err
+func (t *Target) powered() powered {
+	return powered{t, &bmc.HangingUp{Nodes: t.power.bmcs, Usable: t.usable, Running: t.power.running, HangUp: t.hangUpAll}}
 }
 
 // hangUpAll ends the connections to agents of VMs that had been on a node, and that to the node: the next call connects again if the
 // host is up.
-func (p powered) hangUpAll(vms []string, nodeID string) {
+func (t *Target) hangUpAll(vms []string, nodeID string) {
 	for _, id := range vms {
-		p.hangUp(id)
+		t.hangUp(id)
 	}
-	for _, n := range p.nodes {
+	for _, n := range t.nodes {
 		if n.ID == nodeID {
 			n.Drop()
 		}
@@ -88,13 +62,7 @@ func (p *nodePower) running(ctx context.Context, nodeID string) []string {
 }
 
 // off reports whether a node is known to be switched off.
-func (p *nodePower) off(ctx context.Context, nodeID string) bool {
-	if p.bmcs == nil {
-		return false
-	}
-	state, err := p.bmcs.NodePowerState(ctx, nodeID)
-	return err == nil && state == target.PowerOff
-}
+func (p *nodePower) off(ctx context.Context, nodeID string) bool { return p.bmcs.Off(ctx, nodeID) }
 
 func (p *nodePower) facts() []target.Fact {
 	if p.bmcs == nil {

@@ -24,7 +24,7 @@ func (c *cluster) Others(ctx context.Context, tag target.Tag) ([]target.Other, e
 		n := c.nodes[i]
 		domains, err := n.domains.All(ctx)
 		for _, d := range domains {
-			if why := whyNot(d.Mark(), mark); why != "" {
+			if why := target.WhySkipped(d.Mark(), mark); why != "" {
 				found[i] = append(found[i], target.Other{Kind: target.OtherVM, Name: d.Name, NodeID: n.ID, Why: why})
 			}
 		}
@@ -42,7 +42,7 @@ func (c *cluster) Others(ctx context.Context, tag target.Tag) ([]target.Other, e
 		keys[i] = p.Storage()
 		for _, name := range names {
 			o, _ := storage.ParseVolumeName(name)
-			if why := whyNot(o.Mark, mark); why != "" {
+			if why := target.WhySkipped(o.Mark, mark); why != "" {
 				volumes[i] = append(volumes[i], target.Other{Kind: target.OtherVolume, Name: name, Why: why})
 			}
 		}
@@ -58,15 +58,4 @@ func (c *cluster) Others(ctx context.Context, tag target.Tag) ([]target.Other, e
 		return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Name, b.Name))
 	})
 	return all, err
-}
-
-// whyNot says why an object with this mark is skipped; "" for our own mark.
-func whyNot(mark, own string) string {
-	switch mark {
-	case own:
-		return ""
-	case "":
-		return target.WhyUnmarked
-	}
-	return target.WhyAnother
 }

@@ -1,11 +1,6 @@
 package libvirt
 
 import (
-	"fmt"
-	"maps"
-	"slices"
-	"strings"
-
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/address"
@@ -57,27 +52,7 @@ var choices = map[string][]string{
 var texts = []string{"guest_key", "guest_user"}
 
 func readSettings(c target.Config) (settings, error) {
-	var list diag.List
-	place := diag.Position{File: c.File}
-	value := map[string]string{}
-	for name, known := range choices {
-		value[name] = known[0]
-	}
-	for _, name := range slices.Sorted(maps.Keys(c.Options)) {
-		known, ok := choices[name]
-		switch given := c.Options[name]; {
-		case slices.Contains(texts, name):
-			value[name] = given
-		case !ok:
-			options := slices.Sorted(slices.Values(append(slices.Collect(maps.Keys(choices)), texts...)))
-			list.Add(diag.Diagnostic{Code: "target-unknown-option", Pos: place, Message: fmt.Sprintf("unknown option %q", name),
-				Hint: "known: " + strings.Join(options, ", ")})
-		case !slices.Contains(known, given):
-			list.Errorf(place, "target-option", "option %s is %q, want one of %s", name, given, strings.Join(known, ", "))
-		default:
-			value[name] = given
-		}
-	}
+	value, list := c.ReadOptions(choices, texts...)
 	s := settings{
 		pool: c.Pool, network: c.Network, accelerator: value["accelerator"], cpu: value["cpu"], cache: value["cache"],
 		diskFormat: value["disk_format"], storage: value["storage"], clones: value["template_clones"],
@@ -94,7 +69,7 @@ func readSettings(c target.Config) (settings, error) {
 	}
 	var err error
 	if s.addresses, err = address.ReadRange(c.Addresses); err != nil {
-		list.Errorf(place, "target-address", "%v", err)
+		list.Errorf(diag.Position{File: c.File}, "target-address", "%v", err)
 	}
 	return s, list.Err()
 }
