@@ -19,18 +19,20 @@ type claims struct {
 	mirror  *api.Mirror[corev1.PersistentVolumeClaim]
 	bindMax time.Duration
 	goneMax time.Duration
+	look    time.Duration // when a claim without a volume makes this program read its events
 }
 
 func newClaims(c *cluster) *claims {
 	return &claims{
 		cluster: c, mirror: api.NewMirror[corev1.PersistentVolumeClaim](c.client, api.Claims, ours), bindMax: claimBindMax, goneMax: claimGoneMax,
+		look: claimLook,
 	}
 }
 
 const (
 	claimBindMax = 5 * time.Minute
 	claimGoneMax = 5 * time.Minute
-	// claimLook is when a claim without a volume makes this program read its events: a provisioner that failed repeats forever.
+	// A provisioner that failed repeats forever.
 	claimLook = 20 * time.Second
 )
 
@@ -96,7 +98,7 @@ func (c *claims) bound(ctx context.Context, name string) error {
 	}
 	began := time.Now()
 	for {
-		slice, cancel := context.WithTimeout(ctx, min(claimLook, c.bindMax))
+		slice, cancel := context.WithTimeout(ctx, min(c.look, c.bindMax))
 		err := c.mirror.Await(slice, name, look)
 		cancel()
 		if err == nil || ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {

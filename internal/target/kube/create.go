@@ -180,10 +180,7 @@ func (b *builder) clone(ctx context.Context, tag target.Tag, source target.VM, s
 		if err != nil {
 			return nil, err
 		}
-		group := api.Snapshots.Group
-		for i, name := range taken {
-			from[i] = &corev1.TypedLocalObjectReference{APIGroup: &group, Kind: api.Snapshots.Kind, Name: name}
-		}
+		from = sources(taken)
 	}
 	for i := range plans {
 		plans[i].from = from

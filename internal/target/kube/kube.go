@@ -20,6 +20,8 @@ import (
 	"slices"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/agentlink"
@@ -39,7 +41,8 @@ type Target struct {
 	*operations // power of VMs
 	*agents     // connections to agents
 	*reports    // events of the platform
-	power       *nodePower
+	*maintenance
+	power *nodePower
 }
 
 var (
@@ -53,6 +56,7 @@ var (
 	_ target.OtherLister  = (*Target)(nil)
 	_ target.HostChecker  = (*Target)(nil)
 	_ target.EventWatcher = (*Target)(nil)
+	_ target.Maintainer   = (*Target)(nil)
 )
 
 // Provider is the entry of the list of providers.
@@ -120,7 +124,7 @@ func assemble(c target.Config, o target.OpenOptions, s settings, client *api.Cli
 	hosts.power = power
 	locks := &keyLocks{}
 	claims := newClaims(hosts)
-	run := &pods{cluster: hosts, settings: s, limits: defaultLimits, authority: o.Authority, notes: map[string]ending{}, planted: map[string]bool{}, deleted: map[string]bool{}}
+	run := &pods{cluster: hosts, settings: s, limits: defaultLimits, authority: o.Authority, notes: map[string]ending{}, planted: map[string]types.UID{}, deleted: map[string]bool{}}
 	run.mirror = api.NewMirror[pod](client, api.Pods, ours)
 	run.mirror.Listen(run.heard)
 	hosts.runner = run
@@ -130,8 +134,9 @@ func assemble(c target.Config, o target.OpenOptions, s settings, client *api.Cli
 	removing := &remover{cluster: hosts, claims: claims, snapshots: snaps, pods: run, agents: calls, locks: locks}
 	return &Target{
 		cluster: hosts, power: power, agents: calls, remover: removing, reports: &reports{cluster: hosts, pods: run},
-		builder:    &builder{cluster: hosts, claims: claims, snapshots: snaps, settings: s},
-		operations: &operations{cluster: hosts, pods: run, agents: calls, locks: locks},
+		maintenance: &maintenance{cluster: hosts, locks: &keyLocks{}, limit: evictMax},
+		builder:     &builder{cluster: hosts, claims: claims, snapshots: snaps, settings: s},
+		operations:  &operations{cluster: hosts, pods: run, agents: calls, locks: locks},
 	}
 }
 
@@ -147,6 +152,17 @@ func (t *Target) Close() error {
 	return nil
 }
 
+type (
+	targetWithSnapshots struct {
+		*Target
+		*snapshotter
+	}
+	poweredWithSnapshots struct {
+		powered
+		*snapshotter
+	}
+)
+
 // withSnapshots composes the target of what the cluster and the target file offer.
 func withSnapshots(ctx context.Context, t *Target) (target.Target, error) {
 	offered, err := t.builder.snapshots.offered(ctx)
@@ -154,20 +170,14 @@ func withSnapshots(ctx context.Context, t *Target) (target.Target, error) {
 		t.client.Close()
 		return nil, err
 	}
-	snaps := &snapshotter{t.cluster, t.builder.snapshots}
+	snaps := &snapshotter{t.cluster, t.builder.snapshots, t.builder.claims, t.operations.pods, t.operations.locks}
 	switch {
 	case t.power.bmcs != nil && offered:
-		return struct {
-			powered
-			*snapshotter
-		}{powered{t, t.power.bmcs}, snaps}, nil
+		return poweredWithSnapshots{powered{t, t.power.bmcs}, snaps}, nil
 	case t.power.bmcs != nil:
 		return powered{t, t.power.bmcs}, nil
 	case offered:
-		return struct {
-			*Target
-			*snapshotter
-		}{t, snaps}, nil
+		return targetWithSnapshots{t, snaps}, nil
 	}
 	return t, nil
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/target"
@@ -24,9 +25,9 @@ type pods struct {
 	mirror    *api.Mirror[pod]
 
 	mu      sync.Mutex
-	planted map[string]bool   // VMs whose identity this program made
-	notes   map[string]ending // how pods ended that are gone, by VM
-	deleted map[string]bool   // pods that this program deleted, by UID
+	planted map[string]types.UID // Secrets that this program made, by VM
+	notes   map[string]ending    // how pods ended that are gone, by VM
+	deleted map[string]bool      // pods that this program deleted, by UID
 	watcher func(api.Change[pod])
 }
 
@@ -210,7 +211,7 @@ func (p *pods) image(template string) string {
 // gone.
 func (p *pods) plant(ctx context.Context, r record, tag owner) error {
 	p.mu.Lock()
-	known := p.planted[r.VM.ID]
+	_, known := p.planted[r.VM.ID]
 	p.mu.Unlock()
 	if known {
 		return nil
@@ -226,7 +227,7 @@ func (p *pods) plant(ctx context.Context, r record, tag owner) error {
 	if err != nil {
 		return err
 	}
-	_, err = api.Create[corev1.Secret](ctx, p.cluster.client, api.Secrets, s, nil)
+	made, err := api.Create[corev1.Secret](ctx, p.cluster.client, api.Secrets, s, nil)
 	if api.Exists(err) {
 		var old *corev1.Secret
 		if old, err = api.Get[corev1.Secret](ctx, p.cluster.client, api.Secrets, r.VM.ID); err != nil {
@@ -236,19 +237,26 @@ func (p *pods) plant(ctx context.Context, r record, tag owner) error {
 			return target.Foreign(fmt.Sprintf("secret %q", r.VM.ID))
 		}
 		s.ResourceVersion = old.ResourceVersion
-		_, err = api.Update[corev1.Secret](ctx, p.cluster.client, api.Secrets, s)
+		made, err = api.Update[corev1.Secret](ctx, p.cluster.client, api.Secrets, s)
 	}
 	if err != nil {
 		return err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.planted[r.VM.ID] = true
+	p.planted[r.VM.ID] = made.UID
 	return nil
 }
 
 // removeSecret deletes the identity of an agent.
 func (p *pods) removeSecret(ctx context.Context, r record) error {
+	p.mu.Lock()
+	uid, known := p.planted[r.VM.ID]
+	delete(p.planted, r.VM.ID)
+	p.mu.Unlock()
+	if known {
+		return p.cluster.client.Delete(ctx, api.Secrets, r.VM.ID, uid, -1)
+	}
 	old, err := api.Get[corev1.Secret](ctx, p.cluster.client, api.Secrets, r.VM.ID)
 	if api.NotFound(err) {
 		return nil
@@ -259,9 +267,6 @@ func (p *pods) removeSecret(ctx context.Context, r record) error {
 	if markOf(old) != r.Mark {
 		return nil // another's, which stays
 	}
-	p.mu.Lock()
-	delete(p.planted, r.VM.ID)
-	p.mu.Unlock()
 	return p.cluster.client.Delete(ctx, api.Secrets, r.VM.ID, old.UID, -1)
 }
 

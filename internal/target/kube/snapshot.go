@@ -6,8 +6,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strconv"
+	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/braggdev/bragg/internal/diag"
@@ -38,11 +41,16 @@ type snapshots struct {
 	class   string // "": the default of the driver
 	mirror  *api.Mirror[volumeSnapshot]
 	readyIn time.Duration
+
+	mu     sync.Mutex
+	absent bool // the cluster has none, or the user may not list them
 }
 
 const (
 	snapshotReadyMax = 5 * time.Minute
-	snapshotNote     = "bragg.dev/snapshot" // the name by the scenario
+	snapshotNote     = "bragg.dev/snapshot" // the name by the scenario, quoted
+	takenNote        = "bragg.dev/taken"    // when, the same for all disks of a VM
+	deviceNote       = "bragg.dev/device"
 )
 
 func newSnapshots(c *cluster, class string) *snapshots {
@@ -51,8 +59,14 @@ func newSnapshots(c *cluster, class string) *snapshots {
 
 // offered reports whether the cluster has snapshots, and the user may take them.
 func (s *snapshots) offered(ctx context.Context) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.absent {
+		return false, nil
+	}
 	err := s.mirror.Start(ctx)
 	if api.NotFound(err) || api.Forbidden(err) {
+		s.absent = true
 		return false, nil
 	}
 	return err == nil, err
@@ -63,11 +77,13 @@ func (s *snapshots) take(ctx context.Context, r record, tag owner, name string) 
 	taken := make([]string, len(r.VM.Disks))
 	var random [4]byte
 	_, _ = rand.Read(random[:])
+	now := time.Now().UTC().Format(takenFormat)
 	for i := range r.VM.Disks {
 		var one volumeSnapshot
 		taken[i] = r.diskName(i) + "-" + hex.EncodeToString(random[:])
 		one.ObjectMeta = r.meta(taken[i], tag)
-		one.Annotations[snapshotNote] = api.Words(name)
+		one.Annotations[snapshotNote], one.Annotations[takenNote] = strconv.QuoteToASCII(name), now
+		one.Annotations[deviceNote] = r.VM.Disks[i].Device
 		one.Spec.Source.Claim = r.diskName(i)
 		if s.class != "" {
 			one.Spec.Class = &s.class
@@ -115,6 +131,46 @@ func (s *snapshots) late(ctx context.Context, name string, last *api.Seen[volume
 	}
 }
 
+// takenFormat has all digits, so that times compare as texts.
+const takenFormat = "2006-01-02T15:04:05.000000000Z"
+
+// latest returns the names of the latest snapshots of that name, one of each disk.
+func (s *snapshots) latest(ctx context.Context, r record, name string) ([]string, error) {
+	all, err := s.mirror.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	last, names := "", map[string]string{}
+	for _, one := range all {
+		o := &one.Object
+		taken := o.Annotations[takenNote]
+		if markOf(o) != r.Mark || o.Labels[labelVM] != r.VM.ID || o.Annotations[snapshotNote] != strconv.QuoteToASCII(name) || taken < last {
+			continue
+		}
+		if taken > last {
+			last, names = taken, map[string]string{}
+		}
+		names[o.Annotations[deviceNote]] = one.Name
+	}
+	found := make([]string, len(r.VM.Disks))
+	for i, d := range r.VM.Disks {
+		if found[i] = names[d.Device]; found[i] == "" {
+			return nil, fmt.Errorf("it has no snapshot %q of disk %s", name, d.Device)
+		}
+	}
+	return found, nil
+}
+
+// sources are snapshots as the content of claims.
+func sources(names []string) []*corev1.TypedLocalObjectReference {
+	group := api.Snapshots.Group
+	from := make([]*corev1.TypedLocalObjectReference, len(names))
+	for i, name := range names {
+		from[i] = &corev1.TypedLocalObjectReference{APIGroup: &group, Kind: api.Snapshots.Kind, Name: name}
+	}
+	return from
+}
+
 // remove deletes the snapshots of a VM and waits until they are gone.
 func (s *snapshots) remove(ctx context.Context, r record) error {
 	ok, err := s.offered(ctx)
@@ -144,11 +200,17 @@ func (s *snapshots) remove(ctx context.Context, r record) error {
 
 // snapshotter is the capability of a target whose cluster has snapshots.
 type snapshotter struct {
-	hosts *cluster
-	taker *snapshots
+	hosts  *cluster
+	taker  *snapshots
+	claims *claims
+	pods   *pods
+	locks  *keyLocks
 }
 
-var _ target.Snapshotter = (*snapshotter)(nil)
+var (
+	_ target.Snapshotter = (*snapshotter)(nil)
+	_ target.Reverter    = (*snapshotter)(nil)
+)
 
 // SnapshotVMs takes snapshots of the disks of VMs, of each VM one disk after the other. They end with their VM.
 func (s *snapshotter) SnapshotVMs(ctx context.Context, tag target.Tag, vms []target.VM, name string) error {
@@ -159,5 +221,38 @@ func (s *snapshotter) SnapshotVMs(ctx context.Context, tag target.Tag, vms []tar
 	return onEach(ctx, "snapshot", list, func(r record) error {
 		_, err := s.taker.take(ctx, r, ownerOf(tag), name)
 		return err
+	})
+}
+
+// RevertVMs replaces the claims of VMs that are off by ones from their latest snapshots of that name. Snapshots stay.
+func (s *snapshotter) RevertVMs(ctx context.Context, tag target.Tag, vms []target.VM, name string) error {
+	list, err := s.hosts.find(ctx, tag, vms, false)
+	if err != nil {
+		return fmt.Errorf("revert VMs: %w", err)
+	}
+	return onEach(ctx, "revert", list, func(r record) error {
+		defer s.locks.lock(r.VM.ID)()
+		one, err := s.pods.current(ctx, r)
+		if err != nil {
+			return err
+		}
+		if one != nil && stateOf(&one.Object).power == target.PowerOn {
+			return errors.New("it is on")
+		}
+		if err := s.pods.stop(ctx, r); err != nil { // a pod that has ended uses its claims
+			return err
+		}
+		names, err := s.taker.latest(ctx, r, name)
+		if err != nil {
+			return err
+		}
+		claimed, err := s.claims.of(ctx, r.Mark)
+		if err != nil {
+			return err
+		}
+		if err := s.claims.remove(ctx, claimed[r.VM.ID]); err != nil {
+			return err
+		}
+		return s.claims.make(ctx, r, ownerOf(tag), sources(names))
 	})
 }

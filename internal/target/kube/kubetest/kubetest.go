@@ -32,6 +32,8 @@ type Server struct {
 	Denied map[string]bool
 	// Run starts the agent of a pod, and returns its address and how to end it. Nil: pods run without agents.
 	Run func(pod, secret Object) (address string, stop func(), err error)
+	// Budget forbids evictions while it is above 0, which each refused one lowers.
+	Budget int
 	// Without are resources that the cluster does not know: "volumesnapshots".
 	Without map[string]bool
 
@@ -237,6 +239,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusNotFound, "NotFound", "the server could not find the requested resource")
 	case denied:
 		fail(w, http.StatusForbidden, "Forbidden", fmt.Sprintf("%s is forbidden: User \"simulated\" cannot %s resource %q", resource, verb, resource))
+	case strings.HasSuffix(r.URL.Path, "/eviction"):
+		s.evict(w, name)
 	case verb == "watch":
 		s.watch(w, r, resource)
 	default:

@@ -3,6 +3,7 @@ package kubetest
 import (
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -40,6 +41,26 @@ func (s *Server) SetNode(name string, up bool) {
 		} else if text(s.objects["pods"][pod], "status", "phase") == "Running" {
 			s.setStatus(pod, Object{"phase": "Failed", "reason": "Terminated", "message": "Pod was terminated in response to imminent node shutdown."})
 		}
+	}
+}
+
+// evict serves the eviction of a pod.
+func (s *Server) evict(w http.ResponseWriter, pod string) {
+	s.mu.Lock()
+	_, found := s.objects["pods"][pod]
+	refused := s.Budget > 0
+	if refused {
+		s.Budget--
+	}
+	s.mu.Unlock()
+	switch {
+	case refused:
+		fail(w, http.StatusTooManyRequests, "TooManyRequests", "Cannot evict pod as it would violate the pod's disruption budget.")
+	case !found:
+		fail(w, http.StatusNotFound, "NotFound", "pods not found")
+	default:
+		s.Evict(pod, "Eviction API: evicting")
+		answer(w, http.StatusCreated, Object{"kind": "Status", "status": "Success"})
 	}
 }
 

@@ -66,6 +66,16 @@ var (
 	}
 )
 
+// Maintenance lists what draining a node and cutting its power need beside.
+func Maintenance() []Right {
+	const without = "nodes cannot be taken out of use"
+	return []Right{
+		{Resource: "nodes", Verbs: []string{"get", "list", "watch", "update"}, Without: without, Cluster: true},
+		{Resource: "pods", Verbs: []string{"list"}, Without: without, Cluster: true},
+		{Resource: "pods/eviction", Verbs: []string{"create"}, Without: without, Cluster: true},
+	}
+}
+
 // Of lists the rights for one kind of VMs.
 func Of(kind string) []Right {
 	if kind == KindKubeVirt {
