@@ -35,7 +35,7 @@ var verbs = []struct {
 	{"Scenarios:", []func(*console.Process) *cobra.Command{newLint, newPlan, newRun, newSchema}},
 	{"Results:", []func(*console.Process) *cobra.Command{results.NewReport, results.NewCompare, results.NewTrend, results.NewBaseline, results.NewQuery, results.NewRuns, analyze.New}},
 	{"Housekeeping:", []func(*console.Process) *cobra.Command{
-		targets.NewTargets, targets.NewImage, exporter.New, newClean, newResume, newCompletion, newVersion,
+		targets.NewTargets, targets.NewImage, targets.NewKube, exporter.New, newClean, newResume, newCompletion, newVersion,
 	}},
 }
 

@@ -57,8 +57,8 @@ type Client struct {
 
 // Limits of calls: what this program sends at most, beside what the server allows each of its users.
 const (
-	callsPerSecond = 100
-	callsBurst     = 200
+	callsPerSecond = 300
+	callsBurst     = 600
 )
 
 // New prepares the connection. It makes no calls.
