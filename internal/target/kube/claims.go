@@ -11,6 +11,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/target/kube/api"
+	"github.com/braggdev/bragg/internal/target/kube/object"
 )
 
 // claims are the disks of VMs: one PersistentVolumeClaim each.
@@ -24,8 +25,8 @@ type claims struct {
 
 func newClaims(c *cluster) *claims {
 	return &claims{
-		cluster: c, mirror: api.NewMirror[corev1.PersistentVolumeClaim](c.client, api.Claims, ours), bindMax: claimBindMax, goneMax: claimGoneMax,
-		look: claimLook,
+		cluster: c, mirror: api.NewMirror[corev1.PersistentVolumeClaim](c.client, api.Claims, object.Ours),
+		bindMax: min(c.settings.patience, claimBindMax), goneMax: max(min(c.settings.patience, claimGoneMax), stopLeast), look: min(c.settings.patience/5, claimLook),
 	}
 }
 
@@ -44,12 +45,12 @@ const selectedNode = "volume.kubernetes.io/selected-node"
 func fileSystemExtra(size int64) int64 { return size/16 + 64<<20 }
 
 // claim describes the claim of disk i. from is the source of its content; nil: an empty volume.
-func (c *claims) claim(r record, tag owner, i int, from *corev1.TypedLocalObjectReference) *corev1.PersistentVolumeClaim {
+func (c *claims) claim(r object.Record, tag object.Owner, i int, from *corev1.TypedLocalObjectReference) *corev1.PersistentVolumeClaim {
 	size, mode := r.VM.Disks[i].SizeBytes, corev1.PersistentVolumeBlock
 	if !r.Block {
 		size, mode = size+fileSystemExtra(size), corev1.PersistentVolumeFilesystem
 	}
-	p := &corev1.PersistentVolumeClaim{ObjectMeta: r.meta(r.diskName(i), tag)}
+	p := &corev1.PersistentVolumeClaim{ObjectMeta: r.Meta(r.DiskName(i), tag)}
 	p.Annotations[selectedNode] = r.VM.NodeID
 	p.Spec = corev1.PersistentVolumeClaimSpec{
 		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, VolumeMode: &mode, DataSource: from,
@@ -62,21 +63,21 @@ func (c *claims) claim(r record, tag owner, i int, from *corev1.TypedLocalObject
 }
 
 // make makes the claims of a VM and waits until all have volumes. from may be nil, or has the source of each disk.
-func (c *claims) make(ctx context.Context, r record, tag owner, from []*corev1.TypedLocalObjectReference) error {
+func (c *claims) make(ctx context.Context, r object.Record, tag object.Owner, from []*corev1.TypedLocalObjectReference) error {
 	for i := range r.VM.Disks {
 		var source *corev1.TypedLocalObjectReference
 		if from != nil {
 			source = from[i]
 		}
 		_, err := api.Create(ctx, c.cluster.client, api.Claims, c.claim(r, tag, i, source), func(p *corev1.PersistentVolumeClaim) bool {
-			return markOf(p) == tag.mark && p.Labels[labelVM] == r.VM.ID
+			return object.MarkOf(p) == tag.Mark && p.Labels[object.LabelVM] == r.VM.ID
 		})
 		if err != nil {
 			return err
 		}
 	}
 	for i := range r.VM.Disks {
-		if err := c.bound(ctx, r.diskName(i)); err != nil {
+		if err := c.bound(ctx, r.DiskName(i)); err != nil {
 			return fmt.Errorf("disk %s: %w", r.VM.Disks[i].Device, err)
 		}
 	}
@@ -124,8 +125,8 @@ func (c *claims) of(ctx context.Context, mark string) (map[string][]api.Seen[cor
 	}
 	by := map[string][]api.Seen[corev1.PersistentVolumeClaim]{}
 	for _, p := range all {
-		if markOf(&p.Object) == mark {
-			id := p.Object.Labels[labelVM]
+		if object.MarkOf(&p.Object) == mark {
+			id := p.Object.Labels[object.LabelVM]
 			by[id] = append(by[id], p)
 		}
 	}

@@ -12,8 +12,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/lease"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/kube/api"
+	"github.com/braggdev/bragg/internal/target/kube/kubelock"
+	"github.com/braggdev/bragg/internal/target/kube/object"
 	"github.com/braggdev/bragg/internal/target/kube/rights"
 )
 
@@ -35,8 +38,8 @@ type cluster struct {
 
 func newCluster(c target.Config, s settings, client *api.Client, leases string) *cluster {
 	return &cluster{
-		config: c, settings: s, client: client, leases: leases, records: api.NewMirror[corev1.ConfigMap](client, api.ConfigMaps, ours),
-		hosts: api.NewMirror[corev1.Node](client, api.Nodes, selectorText(s.selector)),
+		config: c, settings: s, client: client, leases: leases, records: api.NewMirror[corev1.ConfigMap](client, api.ConfigMaps, object.Ours),
+		hosts: api.NewMirror[corev1.Node](client, api.Nodes, selectorText(s.pods.Selector)),
 	}
 }
 
@@ -64,6 +67,18 @@ func (c *cluster) allowed(ctx context.Context) (rights.Lacks, error) {
 		c.checked = lacks.Err(c.client.Namespace) == nil // rights may be granted meanwhile
 	}
 	return c.lacks, c.lacks.Err(c.client.Namespace)
+}
+
+// Lock takes the Lease of the namespace.
+func (c *cluster) Lock(ctx context.Context, h lease.Holder) (target.Lock, error) {
+	if _, err := c.allowed(ctx); err != nil {
+		return nil, err
+	}
+	group, err := lease.Together(ctx, h, []lease.Place{kubelock.Place{Client: c.client, Scope: c.leases}})
+	if err != nil {
+		return nil, err
+	}
+	return group, nil
 }
 
 // node is one node, as the cluster and the target file describe it.
@@ -134,7 +149,7 @@ func (c *cluster) nodes(ctx context.Context) ([]node, error) {
 		at := slices.IndexFunc(all, func(n node) bool { return n.config.ID == one.Name })
 		if at >= 0 {
 			all[at].seen = one
-		} else if tolerated(one, c.settings.tolerations) {
+		} else if tolerated(one, c.settings.pods.Tolerations) {
 			all = append(all, node{config: target.NodeConfig{ID: one.Name}, seen: one})
 		}
 	}
@@ -225,7 +240,7 @@ func (c *cluster) HostUp(ctx context.Context, nodeID string) error {
 }
 
 // owned returns the records with the mark, in no order.
-func (c *cluster) owned(ctx context.Context, mark string) ([]record, error) {
+func (c *cluster) owned(ctx context.Context, mark string) ([]object.Record, error) {
 	if err := c.usable(ctx); err != nil {
 		return nil, err
 	}
@@ -233,9 +248,9 @@ func (c *cluster) owned(ctx context.Context, mark string) ([]record, error) {
 	if err != nil {
 		return nil, err
 	}
-	var list []record
+	var list []object.Record
 	for i := range all {
-		if r, ok := readRecord(&all[i].Object); ok && r.Mark == mark {
+		if r, ok := object.ReadRecord(&all[i].Object); ok && r.Mark == mark {
 			list = append(list, r)
 		}
 	}
@@ -244,7 +259,7 @@ func (c *cluster) owned(ctx context.Context, mark string) ([]record, error) {
 
 // find returns the records of VMs, in the order of vms. One that does not exist is an error, or with orGone nil. If any is foreign,
 // the result is an error.
-func (c *cluster) find(ctx context.Context, tag target.Tag, vms []target.VM, orGone bool) ([]*record, error) {
+func (c *cluster) find(ctx context.Context, tag target.Tag, vms []target.VM, orGone bool) ([]*object.Record, error) {
 	if err := errors.Join(tag.Check(), c.usable(ctx)); err != nil {
 		return nil, err
 	}
@@ -252,13 +267,13 @@ func (c *cluster) find(ctx context.Context, tag target.Tag, vms []target.VM, orG
 	if err != nil {
 		return nil, err
 	}
-	byID := map[string]record{}
+	byID := map[string]object.Record{}
 	for i := range all {
-		if r, ok := readRecord(&all[i].Object); ok {
+		if r, ok := object.ReadRecord(&all[i].Object); ok {
 			byID[r.VM.ID] = r
 		}
 	}
-	list := make([]*record, len(vms))
+	list := make([]*object.Record, len(vms))
 	for i, vm := range vms {
 		r, ok := byID[vm.ID]
 		switch {
@@ -278,7 +293,7 @@ func (c *cluster) find(ctx context.Context, tag target.Tag, vms []target.VM, orG
 const eachMax = 64
 
 // onEach calls do for VMs, which errors name, several at a time. A nil record is skipped.
-func onEach(ctx context.Context, action string, list []*record, do func(r record) error) error {
+func onEach(ctx context.Context, action string, list []*object.Record, do func(r object.Record) error) error {
 	return each(ctx, len(list), func(i int) error {
 		if list[i] == nil {
 			return nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/kube/api"
+	"github.com/braggdev/bragg/internal/target/kube/object"
 )
 
 // builder makes VMs.
@@ -23,7 +24,7 @@ type builder struct {
 
 // plan is a VM to make. from has the source of each disk, nil for empty disks.
 type plan struct {
-	record record
+	record object.Record
 	from   []*corev1.TypedLocalObjectReference
 }
 
@@ -80,12 +81,12 @@ func (b *builder) plan(ctx context.Context, tag target.Tag, specs []target.VMSpe
 			return nil, fmt.Errorf("vm %q: the target file has no image for template %q", spec.Name, spec.Template)
 		}
 		names[spec.Name] = true
-		plans[i].record = record{
-			Version: recordVersion, Template: spec.Template, VCPUs: spec.VCPUs, RAMBytes: spec.RAMBytes, Block: b.settings.block,
+		plans[i].record = object.Record{
+			Version: object.RecordVersion, Template: spec.Template, VCPUs: spec.VCPUs, RAMBytes: spec.RAMBytes, Block: b.settings.pods.Block,
 			ExporterPorts: spec.ExporterPorts, Mark: tag.Mark(),
 			VM: target.VM{
-				ID: newID(spec.Name), Name: spec.Name, Group: spec.Group, Ordinal: spec.Ordinal, NodeID: spec.NodeID, Power: target.PowerOff,
-				Disks: disks(spec.DiskBytes, b.settings.block),
+				ID: object.NewID(spec.Name), Name: spec.Name, Group: spec.Group, Ordinal: spec.Ordinal, NodeID: spec.NodeID, Power: target.PowerOff,
+				Disks: object.Disks(spec.DiskBytes, b.settings.pods.Block),
 			},
 		}
 	}
@@ -93,29 +94,29 @@ func (b *builder) plan(ctx context.Context, tag target.Tag, specs []target.VMSpe
 }
 
 func (b *builder) buildAll(ctx context.Context, tag target.Tag, plans []plan) ([]target.VM, error) {
-	list := make([]*record, len(plans))
+	list := make([]*object.Record, len(plans))
 	from := map[string][]*corev1.TypedLocalObjectReference{}
 	for i := range plans {
 		list[i], from[plans[i].record.VM.ID] = &plans[i].record, plans[i].from
 	}
-	err := onEach(ctx, "create", list, func(r record) error { return b.build(ctx, r, ownerOf(tag), from[r.VM.ID]) })
+	err := onEach(ctx, "create", list, func(r object.Record) error { return b.build(ctx, r, object.OwnerOf(tag), from[r.VM.ID]) })
 	if err != nil {
 		return nil, err
 	}
 	vms := make([]target.VM, len(plans))
 	for i, p := range plans {
-		vms[i] = p.record.vm(state{power: target.PowerOff})
+		vms[i] = current(p.record, state{power: target.PowerOff})
 	}
 	return vms, nil
 }
 
 // build makes one VM. The record comes first: it says whose the claims are.
-func (b *builder) build(ctx context.Context, r record, tag owner, from []*corev1.TypedLocalObjectReference) error {
-	m, err := r.configMap(tag)
+func (b *builder) build(ctx context.Context, r object.Record, tag object.Owner, from []*corev1.TypedLocalObjectReference) error {
+	m, err := r.ConfigMap(tag)
 	if err != nil {
 		return err
 	}
-	made, err := api.Create(ctx, b.cluster.client, api.ConfigMaps, m, func(o *corev1.ConfigMap) bool { return markOf(o) == tag.mark })
+	made, err := api.Create(ctx, b.cluster.client, api.ConfigMaps, m, func(o *corev1.ConfigMap) bool { return object.MarkOf(o) == tag.Mark })
 	if err != nil {
 		return err
 	}
@@ -127,8 +128,8 @@ func (b *builder) build(ctx context.Context, r record, tag owner, from []*corev1
 	return b.claims.make(ctx, r, tag, from)
 }
 
-// vm is the VM of a record with its current power.
-func (r record) vm(s state) target.VM {
+// current is the VM of a record with its current power.
+func current(r object.Record, s state) target.VM {
 	vm := r.VM
 	vm.Power, vm.Disks = s.power, slices.Clone(r.VM.Disks)
 	if s.power == target.PowerOn && s.node != "" {
@@ -173,10 +174,10 @@ func (b *builder) clone(ctx context.Context, tag target.Tag, source target.VM, s
 	}
 	from := make([]*corev1.TypedLocalObjectReference, len(origin.VM.Disks))
 	for i := range from {
-		from[i] = &corev1.TypedLocalObjectReference{Kind: api.Claims.Kind, Name: origin.diskName(i)}
+		from[i] = &corev1.TypedLocalObjectReference{Kind: api.Claims.Kind, Name: origin.DiskName(i)}
 	}
 	if linked {
-		taken, err := b.snapshots.take(ctx, origin, ownerOf(tag), "clone")
+		taken, err := b.snapshots.take(ctx, origin, object.OwnerOf(tag), "clone")
 		if err != nil {
 			return nil, err
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/kube/api"
+	"github.com/braggdev/bragg/internal/target/kube/object"
 )
 
 // remover finds and removes VMs.
@@ -19,7 +20,7 @@ type remover struct {
 	snapshots *snapshots
 	pods      *pods
 	agents    *agents
-	locks     *keyLocks
+	locks     *target.KeyLocks
 }
 
 // Owned lists the VMs with the tag by their records, and their power by their pods.
@@ -41,7 +42,7 @@ func (r *remover) Owned(ctx context.Context, tag target.Tag) ([]target.VM, error
 		if !ok {
 			s = state{power: target.PowerOff}
 		}
-		vms = append(vms, one.vm(s))
+		vms = append(vms, current(one, s))
 	}
 	slices.SortFunc(vms, byName)
 	return vms, nil
@@ -54,13 +55,13 @@ func (r *remover) Delete(ctx context.Context, tag target.Tag, vms []target.VM) e
 	if err != nil {
 		return fmt.Errorf("delete VMs: %w", err)
 	}
-	return onEach(ctx, "delete", list, func(one record) error {
-		defer r.locks.lock(one.VM.ID)()
+	return onEach(ctx, "delete", list, func(one object.Record) error {
+		defer r.locks.Lock(one.VM.ID)()
 		return r.remove(ctx, one)
 	})
 }
 
-func (r *remover) remove(ctx context.Context, one record) error {
+func (r *remover) remove(ctx context.Context, one object.Record) error {
 	r.agents.link.HangUp(one.VM.ID)
 	if err := r.pods.stop(ctx, one); err != nil {
 		return err

@@ -32,7 +32,7 @@ func (t *Target) Inventory(ctx context.Context) (target.Inventory, error) {
 	c := t.cluster.config
 	i := target.Inventory{
 		Provider: ProviderName, Name: displayName(c, t.client.Namespace), Templates: slices.Sorted(maps.Keys(c.Templates)),
-		AnyTemplate: len(c.Templates) == 0, Replication: c.Replication, PowerAllowed: c.Allow.NodePower, MaintenanceAllowed: c.Allow.Maintenance, Overcommits: !t.cluster.settings.reserve,
+		AnyTemplate: len(c.Templates) == 0, Replication: c.Replication, PowerAllowed: c.Allow.NodePower, MaintenanceAllowed: c.Allow.Maintenance, Overcommits: !t.cluster.settings.pods.Reserve,
 		Simulates: map[target.Capability]string{
 			target.CapVMPower: "a pod is not a machine: power off ends its processes, and unsynced data stay in the page cache of its node",
 		},
@@ -57,7 +57,7 @@ func (t *Target) facts(ctx context.Context, nodes []node) []target.Fact {
 	}
 	s := t.cluster.settings
 	mode := modeFilesystem
-	if s.block {
+	if s.pods.Block {
 		mode = modeBlock
 	}
 	add("volume mode", mode)

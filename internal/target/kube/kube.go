@@ -18,7 +18,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -27,6 +26,7 @@ import (
 	"github.com/braggdev/bragg/internal/target/agentlink"
 	"github.com/braggdev/bragg/internal/target/bmc"
 	"github.com/braggdev/bragg/internal/target/kube/api"
+	"github.com/braggdev/bragg/internal/target/kube/object"
 	"github.com/braggdev/bragg/internal/target/kube/rights"
 )
 
@@ -122,10 +122,10 @@ func assemble(c target.Config, o target.OpenOptions, s settings, client *api.Cli
 	hosts := newCluster(c, s, client, o.Leases)
 	power := &nodePower{cluster: hosts}
 	hosts.power = power
-	locks := &keyLocks{}
+	locks := &target.KeyLocks{}
 	claims := newClaims(hosts)
-	run := &pods{cluster: hosts, settings: s, limits: defaultLimits, authority: o.Authority, notes: map[string]ending{}, planted: map[string]types.UID{}, deleted: map[string]bool{}}
-	run.mirror = api.NewMirror[pod](client, api.Pods, ours)
+	run := &pods{cluster: hosts, settings: s, limits: limitsOf(s.patience), authority: o.Authority, notes: map[string]ending{}, planted: map[string]types.UID{}, deleted: map[string]bool{}}
+	run.mirror = api.NewMirror[pod](client, api.Pods, object.Ours)
 	run.mirror.Listen(run.heard)
 	hosts.runner = run
 	calls := &agents{cluster: hosts, pods: run, mode: s.agents}
@@ -134,7 +134,7 @@ func assemble(c target.Config, o target.OpenOptions, s settings, client *api.Cli
 	removing := &remover{cluster: hosts, claims: claims, snapshots: snaps, pods: run, agents: calls, locks: locks}
 	return &Target{
 		cluster: hosts, power: power, agents: calls, remover: removing, reports: &reports{cluster: hosts, pods: run},
-		maintenance: &maintenance{cluster: hosts, locks: &keyLocks{}, limit: evictMax},
+		maintenance: &maintenance{cluster: hosts, locks: &target.KeyLocks{}, limit: evictMax},
 		builder:     &builder{cluster: hosts, claims: claims, snapshots: snaps, settings: s},
 		operations:  &operations{cluster: hosts, pods: run, agents: calls, locks: locks},
 	}
@@ -180,28 +180,6 @@ func withSnapshots(ctx context.Context, t *Target) (target.Target, error) {
 		return targetWithSnapshots{t, snaps}, nil
 	}
 	return t, nil
-}
-
-// keyLocks are mutexes by name. The zero value is ready for use.
-type keyLocks struct {
-	mu  sync.Mutex
-	all map[string]*sync.Mutex
-}
-
-// lock returns the function that unlocks.
-func (l *keyLocks) lock(key string) func() {
-	l.mu.Lock()
-	if l.all == nil {
-		l.all = map[string]*sync.Mutex{}
-	}
-	m := l.all[key]
-	if m == nil {
-		m = &sync.Mutex{}
-		l.all[key] = m
-	}
-	l.mu.Unlock()
-	m.Lock()
-	return m.Unlock
 }
 
 func displayName(c target.Config, namespace string) string {

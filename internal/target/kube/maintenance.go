@@ -20,7 +20,7 @@ import (
 // maintenance cordons nodes and evicts their pods, as kubectl drain does. It needs more rights than load: see rights.Maintenance.
 type maintenance struct {
 	cluster *cluster
-	locks   *keyLocks // by node
+	locks   *target.KeyLocks // by node
 	limit   time.Duration
 }
 
@@ -79,7 +79,7 @@ func (m *maintenance) cordon(ctx context.Context, nodeID string, cordoned bool) 
 	if !m.cluster.config.Allow.Maintenance {
 		return target.MaintenanceForbidden(nodeID)
 	}
-	defer m.locks.lock(nodeID)()
+	defer m.locks.Lock(nodeID)()
 	for range cordonTries {
 		n, err := api.Get[corev1.Node](ctx, m.cluster.client, api.Nodes, nodeID)
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/bmc"
+	"github.com/braggdev/bragg/internal/target/kube/object"
 )
 
 // powered is a Target whose nodes have BMCs.
@@ -169,7 +170,7 @@ func (p *nodePower) foreign(ctx context.Context, nodeID string) (names []string,
 		return nil, false, err
 	}
 	for _, o := range all {
-		if o.Labels[labelManager] == manager && o.Namespace == p.cluster.client.Namespace || daemon(&o) {
+		if o.Labels[object.LabelManager] == object.Manager && o.Namespace == p.cluster.client.Namespace || daemon(&o) {
 			continue
 		}
 		names = append(names, "pod "+o.Namespace+"/"+o.Name)

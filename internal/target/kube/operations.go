@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/target/kube/object"
 )
 
 // operations are those on VMs that exist.
@@ -12,7 +13,7 @@ type operations struct {
 	cluster *cluster
 	pods    *pods
 	agents  *agents
-	locks   *keyLocks // by VM
+	locks   *target.KeyLocks // by VM
 }
 
 // PowerOnVMs starts the pods of VMs; running ones are skipped.
@@ -21,9 +22,9 @@ func (o *operations) PowerOnVMs(ctx context.Context, tag target.Tag, vms []targe
 	if err != nil {
 		return fmt.Errorf("power on VMs: %w", err)
 	}
-	return onEach(ctx, "power on", list, func(r record) error {
-		defer o.locks.lock(r.VM.ID)()
-		return o.pods.start(ctx, r, ownerOf(tag))
+	return onEach(ctx, "power on", list, func(r object.Record) error {
+		defer o.locks.Lock(r.VM.ID)()
+		return o.pods.start(ctx, r, object.OwnerOf(tag))
 	})
 }
 
@@ -33,8 +34,8 @@ func (o *operations) PowerOffVMs(ctx context.Context, tag target.Tag, vms []targ
 	if err != nil {
 		return fmt.Errorf("power off VMs: %w", err)
 	}
-	return onEach(ctx, "power off", list, func(r record) error {
-		defer o.locks.lock(r.VM.ID)()
+	return onEach(ctx, "power off", list, func(r object.Record) error {
+		defer o.locks.Lock(r.VM.ID)()
 		defer o.agents.link.HangUp(r.VM.ID)
 		return o.pods.stop(ctx, r)
 	})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/kube/api"
+	"github.com/braggdev/bragg/internal/target/kube/object"
 )
 
 // Others lists the pods and claims of the namespace, and the records of VMs, without the tag. Other namespaces may be invisible.
@@ -27,7 +28,7 @@ func (c *cluster) Others(ctx context.Context, tag target.Tag) ([]target.Other, e
 		return nil, err
 	}
 	for i := range records {
-		r, ok := readRecord(&records[i].Object)
+		r, ok := object.ReadRecord(&records[i].Object)
 		if !ok || r.Mark == mark {
 			continue
 		}
@@ -40,13 +41,13 @@ func (c *cluster) Others(ctx context.Context, tag target.Tag) ([]target.Other, e
 	}
 	for i := range podList {
 		p := &podList[i]
-		if why := whyNot(markOf(p), mark); why != "" && !known[p.Name] {
+		if why := whyNot(object.MarkOf(p), mark); why != "" && !known[p.Name] {
 			all = append(all, target.Other{Kind: target.OtherVM, Name: "pod " + p.Name, NodeID: p.Spec.NodeName, Why: why})
 		}
 	}
 	claimList, err := api.List[corev1.PersistentVolumeClaim](ctx, c.client, api.Claims, metav1.ListOptions{})
 	for i := range claimList {
-		if why := whyNot(markOf(&claimList[i]), mark); why != "" {
+		if why := whyNot(object.MarkOf(&claimList[i]), mark); why != "" {
 			all = append(all, target.Other{Kind: target.OtherVolume, Name: claimList[i].Name, Why: why})
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/kube/api"
+	"github.com/braggdev/bragg/internal/target/kube/object"
 	"github.com/braggdev/bragg/internal/trust"
 )
 
@@ -40,7 +41,22 @@ type limits struct {
 	look          time.Duration // how often the time is compared with these
 }
 
-var defaultLimits = limits{start: 10 * time.Minute, unschedulable: time.Minute, image: 30 * time.Second, stop: 90 * time.Second, look: 5 * time.Second}
+// limitsOf are the limits where the cluster may take so long for one thing: what rarely passes by itself has less time.
+func limitsOf(patience time.Duration) limits {
+	return limits{
+		start: patience, unschedulable: min(patience, unscheduledMax), image: min(patience, pullMax), stop: max(patience/5, stopLeast), look: min(patience/10, lookMax),
+	}
+}
+
+const (
+	unscheduledMax = time.Minute
+	pullMax        = 30 * time.Second
+	stopLeast      = 30 * time.Second
+	lookMax        = 5 * time.Second
+)
+
+// pod is what this program reads of a pod.
+type pod = corev1.Pod
 
 // ending is how a pod ended.
 type ending struct {
@@ -75,7 +91,7 @@ func endingOf(p *pod) ending {
 		}
 	}
 	for _, c := range p.Status.ContainerStatuses {
-		if t := c.State.Terminated; t != nil && c.Name == agentContainer {
+		if t := c.State.Terminated; t != nil && c.Name == object.AgentContainer {
 			return ending{fmt.Sprintf("its container ended: %s, exit code %d %s", t.Reason, t.ExitCode, api.Words(t.Message)), t.FinishedAt.Time}
 		}
 	}
@@ -96,7 +112,7 @@ func (p *pods) heard(c api.Change[pod]) {
 	if last == nil {
 		last = c.Before
 	}
-	if id := last.Object.Labels[labelVM]; c.Now == nil || stateOf(&last.Object).power == target.PowerOff {
+	if id := last.Object.Labels[object.LabelVM]; c.Now == nil || stateOf(&last.Object).power == target.PowerOff {
 		e := endingOf(&last.Object)
 		if e.at.IsZero() {
 			e.at = time.Now()
@@ -131,19 +147,19 @@ func (p *pods) states(ctx context.Context, mark string) (map[string]state, error
 	}
 	by := map[string]state{}
 	for i := range all {
-		if one := &all[i].Object; markOf(one) == mark {
+		if one := &all[i].Object; object.MarkOf(one) == mark {
 			s := stateOf(one)
 			if s.power == target.PowerOn && p.cluster.power.off(ctx, s.node) {
 				s.power = target.PowerOff // the cluster notices later
 			}
-			by[one.Labels[labelVM]] = s
+			by[one.Labels[object.LabelVM]] = s
 		}
 	}
 	return by, nil
 }
 
 // current returns the pod of a VM, nil if there is none. A pod of that name with another mark is foreign.
-func (p *pods) current(ctx context.Context, r record) (*api.Seen[pod], error) {
+func (p *pods) current(ctx context.Context, r object.Record) (*api.Seen[pod], error) {
 	if err := p.mirror.Start(ctx); err != nil {
 		return nil, err
 	}
@@ -151,14 +167,14 @@ func (p *pods) current(ctx context.Context, r record) (*api.Seen[pod], error) {
 	if !ok {
 		return nil, nil
 	}
-	if markOf(&one.Object) != r.Mark {
+	if object.MarkOf(&one.Object) != r.Mark {
 		return nil, target.Foreign(fmt.Sprintf("pod %q", r.VM.ID))
 	}
 	return &one, nil
 }
 
 // start makes the pod of a VM and waits until its container runs. A pod that does not get that far is deleted again.
-func (p *pods) start(ctx context.Context, r record, tag owner) error {
+func (p *pods) start(ctx context.Context, r object.Record, tag object.Owner) error {
 	if p.cluster.power.off(ctx, r.VM.NodeID) {
 		return fmt.Errorf("node %q has no power", r.VM.NodeID)
 	}
@@ -187,12 +203,12 @@ func (p *pods) start(ctx context.Context, r record, tag owner) error {
 	return nil
 }
 
-func (p *pods) create(ctx context.Context, r record, tag owner) error {
+func (p *pods) create(ctx context.Context, r object.Record, tag object.Owner) error {
 	image := p.image(r.Template)
 	own := func(o *pod) bool {
-		return markOf(o) == tag.mark && o.Labels[labelVM] == r.VM.ID && o.DeletionTimestamp == nil
+		return object.MarkOf(o) == tag.Mark && o.Labels[object.LabelVM] == r.VM.ID && o.DeletionTimestamp == nil
 	}
-	_, err := api.Create(ctx, p.cluster.client, api.Pods, r.pod(tag, p.settings, image), own)
+	_, err := api.Create(ctx, p.cluster.client, api.Pods, r.Pod(tag, p.settings.pods, image), own)
 	if api.Exists(err) {
 		return target.Foreign(fmt.Sprintf("pod %q", r.VM.ID))
 	}
@@ -209,7 +225,7 @@ func (p *pods) image(template string) string {
 
 // plant makes the Secret with the identity of the agent, once for each run of this program: an older one is of an authority that is
 // gone.
-func (p *pods) plant(ctx context.Context, r record, tag owner) error {
+func (p *pods) plant(ctx context.Context, r object.Record, tag object.Owner) error {
 	p.mu.Lock()
 	_, known := p.planted[r.VM.ID]
 	p.mu.Unlock()
@@ -223,7 +239,7 @@ func (p *pods) plant(ctx context.Context, r record, tag owner) error {
 	if err != nil {
 		return err
 	}
-	s, err := r.secret(tag, identity)
+	s, err := r.Secret(tag, identity)
 	if err != nil {
 		return err
 	}
@@ -233,7 +249,7 @@ func (p *pods) plant(ctx context.Context, r record, tag owner) error {
 		if old, err = api.Get[corev1.Secret](ctx, p.cluster.client, api.Secrets, r.VM.ID); err != nil {
 			return err
 		}
-		if markOf(old) != tag.mark {
+		if object.MarkOf(old) != tag.Mark {
 			return target.Foreign(fmt.Sprintf("secret %q", r.VM.ID))
 		}
 		s.ResourceVersion = old.ResourceVersion
@@ -249,7 +265,7 @@ func (p *pods) plant(ctx context.Context, r record, tag owner) error {
 }
 
 // removeSecret deletes the identity of an agent.
-func (p *pods) removeSecret(ctx context.Context, r record) error {
+func (p *pods) removeSecret(ctx context.Context, r object.Record) error {
 	p.mu.Lock()
 	uid, known := p.planted[r.VM.ID]
 	delete(p.planted, r.VM.ID)
@@ -264,14 +280,14 @@ func (p *pods) removeSecret(ctx context.Context, r record) error {
 	if err != nil {
 		return err
 	}
-	if markOf(old) != r.Mark {
+	if object.MarkOf(old) != r.Mark {
 		return nil // another's, which stays
 	}
 	return p.cluster.client.Delete(ctx, api.Secrets, r.VM.ID, old.UID, -1)
 }
 
 // running waits until the container of a pod runs.
-func (p *pods) running(ctx context.Context, r record) error {
+func (p *pods) running(ctx context.Context, r object.Record) error {
 	began := time.Now()
 	for {
 		var last *pod
@@ -311,7 +327,7 @@ func started(o *pod) bool {
 		return false
 	}
 	for _, c := range o.Status.ContainerStatuses {
-		if c.Name == agentContainer && c.State.Running != nil {
+		if c.Name == object.AgentContainer && c.State.Running != nil {
 			return true
 		}
 	}
@@ -337,7 +353,7 @@ func hopeless(o *pod) error {
 
 func waiting(o *pod) *corev1.ContainerStateWaiting {
 	for _, c := range o.Status.ContainerStatuses {
-		if c.Name == agentContainer {
+		if c.Name == object.AgentContainer {
 			return c.State.Waiting
 		}
 	}
@@ -375,7 +391,7 @@ func (p *pods) late(o *pod, after time.Duration) string {
 }
 
 // explain adds the events of the pod to why it does not run.
-func (p *pods) explain(ctx context.Context, r record, o *pod, why string) error {
+func (p *pods) explain(ctx context.Context, r object.Record, o *pod, why string) error {
 	e := &diag.Error{Code: "kube-pod", Exit: diag.ExitUnavailable, Message: fmt.Sprintf("pod %q does not run: %s", r.VM.ID, why)}
 	e.Hint = fmt.Sprintf("kubectl -n %s describe pod shows more while it exists", p.cluster.client.Namespace)
 	if o == nil {
@@ -395,12 +411,12 @@ func (p *pods) explain(ctx context.Context, r record, o *pod, why string) error 
 }
 
 // stop deletes the pod of a VM and waits until it is gone: then its processes are.
-func (p *pods) stop(ctx context.Context, r record) error {
+func (p *pods) stop(ctx context.Context, r object.Record) error {
 	one, err := p.current(ctx, r)
 	if err != nil || one == nil {
 		return err
 	}
-	grace := int64(graceSeconds)
+	grace := int64(object.GraceSeconds)
 	if p.cluster.power.dead(ctx, one.Object.Spec.NodeName) {
 		grace = 0 // no kubelet confirms that it has stopped
 	}

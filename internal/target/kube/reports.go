@@ -10,6 +10,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/kube/api"
+	"github.com/braggdev/bragg/internal/target/kube/object"
 )
 
 // reports are what the cluster does by itself: it evicts and kills pods, and nodes come and go.
@@ -84,12 +85,12 @@ func podEvent(c api.Change[pod], mark string) (podReport, bool) {
 		last = c.Before
 	}
 	o := &last.Object
-	if markOf(o) != mark || c.Now != nil && stateOf(o).power == target.PowerOn {
+	if object.MarkOf(o) != mark || c.Now != nil && stateOf(o).power == target.PowerOn {
 		return podReport{}, false
 	}
 	e := endingOf(o)
 	return podReport{target.PlatformEvent{
-		At: time.Now(), Kind: target.PlatformStopped, VM: o.Annotations[nameNote], NodeID: o.Spec.NodeName, Text: e.reason,
+		At: time.Now(), Kind: target.PlatformStopped, VM: o.Annotations[object.NameNote], NodeID: o.Spec.NodeName, Text: e.reason,
 	}, last.UID}, true
 }
 

@@ -7,11 +7,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/target/kube/object"
 	"github.com/braggdev/bragg/internal/target/kube/rights"
 )
 
@@ -20,16 +22,17 @@ type settings struct {
 	kind          string // of VMs: rights.KindPod, KindKubeVirt
 	class         string // storage class; "": the cluster's default
 	image         string // of agents, for templates that name none
-	pullSecret    string
-	pullPolicy    corev1.PullPolicy
-	block         bool // volumes are block devices in pods, not file systems
 	snapshotClass string
 	agents        string
-	reserve       bool // requests of pods are their limits
-	user          int64
-	selector      map[string]string
-	tolerations   []corev1.Toleration
+	patience      time.Duration // how long the cluster may take for one thing
+	pods          object.Settings
 }
+
+// The cluster may need minutes: to pull an image, to make a volume, to add a node.
+const (
+	patience      = 10 * time.Minute
+	patienceLeast = time.Second
+)
 
 const (
 	agentsAuto    = "auto"
@@ -38,9 +41,7 @@ const (
 
 	modeFilesystem = "filesystem"
 	modeBlock      = "block"
-
-	rootUser  = 0
-	plainUser = 65532 // as images without a shell call nonroot
+	plainUser      = 65532 // as images without a shell call nonroot
 )
 
 // choices are the options of the target file and their values, the default first.
@@ -53,7 +54,7 @@ var choices = map[string][]string{
 }
 
 // texts are the options that are free text.
-var texts = []string{"context", "image", "image_pull_secret", "kubeconfig", "namespace", "node_selector", "run_as_user", "snapshot_class", "tolerations"}
+var texts = []string{"context", "image", "image_pull_secret", "kubeconfig", "namespace", "node_selector", "patience", "run_as_user", "snapshot_class", "tolerations"}
 
 func readSettings(c target.Config) (settings, error) {
 	var list diag.List
@@ -78,25 +79,34 @@ func readSettings(c target.Config) (settings, error) {
 		}
 	}
 	s := settings{
-		kind: value["kind"], class: c.Pool, image: value["image"], pullSecret: value["image_pull_secret"],
-		pullPolicy: corev1.PullPolicy(value["image_pull_policy"]), block: value["volume_mode"] == modeBlock, snapshotClass: value["snapshot_class"],
-		agents: value["agents"], reserve: value["reserve"] == "on", user: plainUser,
+		kind: value["kind"], class: c.Pool, image: value["image"], snapshotClass: value["snapshot_class"], agents: value["agents"], patience: patience,
+		pods: object.Settings{
+			PullSecret: value["image_pull_secret"], PullPolicy: corev1.PullPolicy(value["image_pull_policy"]), Block: value["volume_mode"] == modeBlock,
+			Reserve: value["reserve"] == "on", User: plainUser,
+		},
 	}
-	if s.block {
-		s.user = rootUser // containers get block devices as root's
+	if s.pods.Block {
+		s.pods.User = object.RootUser // containers get block devices as root's
 	}
 	if text := value["run_as_user"]; text != "" {
 		id, err := strconv.ParseInt(text, 10, 32)
 		if err != nil || id < 0 {
 			list.Errorf(place, "target-option", "option run_as_user is %q, want a number of a user", text)
 		}
-		s.user = id
+		s.pods.User = id
+	}
+	if text := value["patience"]; text != "" {
+		given, err := time.ParseDuration(text)
+		if err != nil || given < patienceLeast {
+			list.Errorf(place, "target-option", "option patience is %q, want a duration of at least %s", text, patienceLeast)
+		}
+		s.patience = given
 	}
 	var err error
-	if s.selector, err = readSelector(value["node_selector"]); err != nil {
+	if s.pods.Selector, err = readSelector(value["node_selector"]); err != nil {
 		list.Errorf(place, "target-option", "option node_selector: %v", err)
 	}
-	if s.tolerations, err = readTolerations(value["tolerations"]); err != nil {
+	if s.pods.Tolerations, err = readTolerations(value["tolerations"]); err != nil {
 		list.Errorf(place, "target-option", "option tolerations: %v", err)
 	}
 	if s.kind == rights.KindPod && s.image == "" && len(c.Templates) == 0 {

@@ -16,6 +16,7 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/kube/api"
+	"github.com/braggdev/bragg/internal/target/kube/object"
 )
 
 // volumeSnapshot is what this program writes and reads of snapshot.storage.k8s.io/v1.
@@ -54,7 +55,7 @@ const (
 )
 
 func newSnapshots(c *cluster, class string) *snapshots {
-	return &snapshots{cluster: c, class: class, mirror: api.NewMirror[volumeSnapshot](c.client, api.Snapshots, ours), readyIn: snapshotReadyMax}
+	return &snapshots{cluster: c, class: class, mirror: api.NewMirror[volumeSnapshot](c.client, api.Snapshots, object.Ours), readyIn: min(c.settings.patience, snapshotReadyMax)}
 }
 
 // offered reports whether the cluster has snapshots, and the user may take them.
@@ -73,22 +74,22 @@ func (s *snapshots) offered(ctx context.Context) (bool, error) {
 }
 
 // take takes snapshots of all disks of a VM, one after the other, and waits until they can be used. It returns their names.
-func (s *snapshots) take(ctx context.Context, r record, tag owner, name string) ([]string, error) {
+func (s *snapshots) take(ctx context.Context, r object.Record, tag object.Owner, name string) ([]string, error) {
 	taken := make([]string, len(r.VM.Disks))
 	var random [4]byte
 	_, _ = rand.Read(random[:])
 	now := time.Now().UTC().Format(takenFormat)
 	for i := range r.VM.Disks {
 		var one volumeSnapshot
-		taken[i] = r.diskName(i) + "-" + hex.EncodeToString(random[:])
-		one.ObjectMeta = r.meta(taken[i], tag)
+		taken[i] = r.DiskName(i) + "-" + hex.EncodeToString(random[:])
+		one.ObjectMeta = r.Meta(taken[i], tag)
 		one.Annotations[snapshotNote], one.Annotations[takenNote] = strconv.QuoteToASCII(name), now
 		one.Annotations[deviceNote] = r.VM.Disks[i].Device
-		one.Spec.Source.Claim = r.diskName(i)
+		one.Spec.Source.Claim = r.DiskName(i)
 		if s.class != "" {
 			one.Spec.Class = &s.class
 		}
-		_, err := api.Create(ctx, s.cluster.client, api.Snapshots, &one, func(o *volumeSnapshot) bool { return markOf(o) == tag.mark })
+		_, err := api.Create(ctx, s.cluster.client, api.Snapshots, &one, func(o *volumeSnapshot) bool { return object.MarkOf(o) == tag.Mark })
 		if err != nil {
 			return nil, err
 		}
@@ -135,7 +136,7 @@ func (s *snapshots) late(ctx context.Context, name string, last *api.Seen[volume
 const takenFormat = "2006-01-02T15:04:05.000000000Z"
 
 // latest returns the names of the latest snapshots of that name, one of each disk.
-func (s *snapshots) latest(ctx context.Context, r record, name string) ([]string, error) {
+func (s *snapshots) latest(ctx context.Context, r object.Record, name string) ([]string, error) {
 	all, err := s.mirror.All(ctx)
 	if err != nil {
 		return nil, err
@@ -144,7 +145,7 @@ func (s *snapshots) latest(ctx context.Context, r record, name string) ([]string
 	for _, one := range all {
 		o := &one.Object
 		taken := o.Annotations[takenNote]
-		if markOf(o) != r.Mark || o.Labels[labelVM] != r.VM.ID || o.Annotations[snapshotNote] != strconv.QuoteToASCII(name) || taken < last {
+		if object.MarkOf(o) != r.Mark || o.Labels[object.LabelVM] != r.VM.ID || o.Annotations[snapshotNote] != strconv.QuoteToASCII(name) || taken < last {
 			continue
 		}
 		if taken > last {
@@ -172,7 +173,7 @@ func sources(names []string) []*corev1.TypedLocalObjectReference {
 }
 
 // remove deletes the snapshots of a VM and waits until they are gone.
-func (s *snapshots) remove(ctx context.Context, r record) error {
+func (s *snapshots) remove(ctx context.Context, r object.Record) error {
 	ok, err := s.offered(ctx)
 	if err != nil || !ok {
 		return err
@@ -182,7 +183,7 @@ func (s *snapshots) remove(ctx context.Context, r record) error {
 		return err
 	}
 	for _, one := range all {
-		if markOf(&one.Object) != r.Mark || one.Object.Labels[labelVM] != r.VM.ID {
+		if object.MarkOf(&one.Object) != r.Mark || one.Object.Labels[object.LabelVM] != r.VM.ID {
 			continue
 		}
 		if err := s.cluster.client.Delete(ctx, api.Snapshots, one.Name, one.Object.UID, -1); err != nil {
@@ -204,7 +205,7 @@ type snapshotter struct {
 	taker  *snapshots
 	claims *claims
 	pods   *pods
-	locks  *keyLocks
+	locks  *target.KeyLocks
 }
 
 var (
@@ -218,8 +219,8 @@ func (s *snapshotter) SnapshotVMs(ctx context.Context, tag target.Tag, vms []tar
 	if err != nil {
 		return fmt.Errorf("snapshot VMs: %w", err)
 	}
-	return onEach(ctx, "snapshot", list, func(r record) error {
-		_, err := s.taker.take(ctx, r, ownerOf(tag), name)
+	return onEach(ctx, "snapshot", list, func(r object.Record) error {
+		_, err := s.taker.take(ctx, r, object.OwnerOf(tag), name)
 		return err
 	})
 }
@@ -230,8 +231,8 @@ func (s *snapshotter) RevertVMs(ctx context.Context, tag target.Tag, vms []targe
 	if err != nil {
 		return fmt.Errorf("revert VMs: %w", err)
 	}
-	return onEach(ctx, "revert", list, func(r record) error {
-		defer s.locks.lock(r.VM.ID)()
+	return onEach(ctx, "revert", list, func(r object.Record) error {
+		defer s.locks.Lock(r.VM.ID)()
 		one, err := s.pods.current(ctx, r)
 		if err != nil {
 			return err
@@ -253,6 +254,6 @@ func (s *snapshotter) RevertVMs(ctx context.Context, tag target.Tag, vms []targe
 		if err := s.claims.remove(ctx, claimed[r.VM.ID]); err != nil {
 			return err
 		}
-		return s.claims.make(ctx, r, ownerOf(tag), sources(names))
+		return s.claims.make(ctx, r, object.OwnerOf(tag), sources(names))
 	})
 }

@@ -1,4 +1,4 @@
-package kube
+package rehearsal_test
 
 import (
 	"fmt"

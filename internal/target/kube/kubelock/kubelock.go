@@ -1,4 +1,5 @@
-package kube
+// Package kubelock is the lease of a namespace, an object of coordination.k8s.io, as a place of package lease.
+package kubelock
 
 import (
 	"context"
@@ -10,24 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/braggdev/bragg/internal/lease"
-	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/kube/api"
+	"github.com/braggdev/bragg/internal/target/kube/object"
 )
-
-// Lock takes the Lease of the namespace.
-func (c *cluster) Lock(ctx context.Context, h lease.Holder) (target.Lock, error) {
-	if err := c.usable(ctx); err != nil {
-		return nil, err
-	}
-	if _, err := c.allowed(ctx); err != nil {
-		return nil, err
-	}
-	group, err := lease.Together(ctx, h, []lease.Place{leased{c}})
-	if err != nil {
-		return nil, err
-	}
-	return group, nil
-}
 
 const (
 	leaseName  = "bragg"
@@ -35,25 +21,30 @@ const (
 	takesMax   = 10 // how often a lease is tried that others change at the same time
 )
 
-// leased is the lease of a namespace: one Lease object, which the server lets only one of two writers change that have read the same
+// Place is the lease of a namespace: one Lease object, which the server lets only one of two writers change that have read the same
 // version of it. It stays when the lease is given back, so that the fence in it never falls.
-type leased struct{ cluster *cluster }
-
-func (p leased) Name() string { return "namespace " + p.cluster.client.Namespace }
-
-func (p leased) Identity(context.Context) (string, error) {
-	return p.cluster.client.Host + "/" + p.cluster.client.Namespace, nil
+type Place struct {
+	Client *api.Client
+	Scope  string // "" but in tests
 }
 
-func (p leased) object() string {
-	if p.cluster.leases != "" {
-		return leaseName + "-" + hostname(p.cluster.leases)
+// Name is the namespace.
+func (p Place) Name() string { return "namespace " + p.Client.Namespace }
+
+// Identity is the server and the namespace.
+func (p Place) Identity(context.Context) (string, error) {
+	return p.Client.Host + "/" + p.Client.Namespace, nil
+}
+
+func (p Place) object() string {
+	if p.Scope != "" {
+		return leaseName + "-" + object.Hostname(p.Scope)
 	}
 	return leaseName
 }
 
 // Take takes the lease or renews it.
-func (p leased) Take(ctx context.Context, o lease.Order) (lease.Answer, error) {
+func (p Place) Take(ctx context.Context, o lease.Order) (lease.Answer, error) {
 	for range takesMax {
 		a, err := p.try(ctx, o)
 		if api.Conflict(err) || api.Exists(err) || api.NotFound(err) { // another changed it meanwhile
@@ -64,11 +55,11 @@ func (p leased) Take(ctx context.Context, o lease.Order) (lease.Answer, error) {
 	return lease.Answer{}, errors.New("the lease comes and goes")
 }
 
-func (p leased) try(ctx context.Context, o lease.Order) (lease.Answer, error) {
-	client := p.cluster.client
+func (p Place) try(ctx context.Context, o lease.Order) (lease.Answer, error) {
+	client := p.Client
 	now, err := api.Get[coordinationv1.Lease](ctx, client, api.Leases, p.object())
 	if api.NotFound(err) {
-		fresh := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: p.object(), Labels: map[string]string{labelManager: manager}}}
+		fresh := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: p.object(), Labels: map[string]string{object.LabelManager: object.Manager}}}
 		if err := write(fresh, o.Holder, 0); err != nil {
 			return lease.Answer{}, err
 		}
@@ -140,9 +131,9 @@ func fenceOf(l *coordinationv1.Lease) uint64 {
 }
 
 // Drop gives the lease back. Where that id has it no more, it does nothing.
-func (p leased) Drop(ctx context.Context, id string) error {
+func (p Place) Drop(ctx context.Context, id string) error {
 	for range takesMax {
-		now, err := api.Get[coordinationv1.Lease](ctx, p.cluster.client, api.Leases, p.object())
+		now, err := api.Get[coordinationv1.Lease](ctx, p.Client, api.Leases, p.object())
 		if api.NotFound(err) {
 			return nil
 		}
@@ -150,7 +141,7 @@ func (p leased) Drop(ctx context.Context, id string) error {
 			return err
 		}
 		now.Spec.HolderIdentity = nil
-		if _, err = api.Update[coordinationv1.Lease](ctx, p.cluster.client, api.Leases, now); !api.Conflict(err) {
+		if _, err = api.Update[coordinationv1.Lease](ctx, p.Client, api.Leases, now); !api.Conflict(err) {
 			return err
 		}
 	}

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package kube
+package rehearsal_test
 
 import (
 	"testing"

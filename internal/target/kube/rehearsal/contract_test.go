@@ -1,4 +1,4 @@
-package kube
+package rehearsal_test
 
 import (
 	"context"
@@ -18,14 +18,16 @@ import (
 	"github.com/braggdev/bragg/internal/agent/client"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/target/kube"
 	"github.com/braggdev/bragg/internal/target/kube/kubetest"
+	"github.com/braggdev/bragg/internal/target/kube/object"
 	"github.com/braggdev/bragg/internal/target/targettest"
 	"github.com/braggdev/bragg/internal/trust"
 )
 
 // runAgent is the agent in simulated pods, if this process is one.
 func runAgent() {
-	if len(os.Args) > 1 && filepath.IsAbs(os.Args[1]) && strings.HasSuffix(os.Args[1], configFile) {
+	if len(os.Args) > 1 && filepath.IsAbs(os.Args[1]) && strings.HasSuffix(os.Args[1], object.ConfigFile) {
 		os.Exit(agent.Command(context.Background(), os.Args[1:], agent.Program{Generators: map[string]load.Generator{}, Version: "test", Stderr: os.Stderr}))
 	}
 }
@@ -50,14 +52,14 @@ func runAgents(t *testing.T, s *kubetest.Server) {
 			if err != nil {
 				return "", nil, err
 			}
-			if name == configFile {
+			if name == object.ConfigFile {
 				text = relocate(text, home, address)
 			}
 			if err := os.WriteFile(filepath.Join(home, name), text, 0o600); err != nil {
 				return "", nil, err
 			}
 		}
-		process := exec.Command(os.Args[0], filepath.Join(home, configFile))
+		process := exec.Command(os.Args[0], filepath.Join(home, object.ConfigFile))
 		if err := process.Start(); err != nil {
 			return "", nil, err
 		}
@@ -79,7 +81,7 @@ func relocate(text []byte, home, address string) []byte {
 		c.Files[i].Path = filepath.Join(home, filepath.Base(filepath.Dir(c.Files[i].Path)))
 	}
 	moved, _ := json.Marshal(c)
-	return []byte(strings.ReplaceAll(string(moved), identityDir, home))
+	return []byte(strings.ReplaceAll(string(moved), object.IdentityDir, home))
 }
 
 func greet(ctx context.Context, conn net.Conn) (string, error) {
@@ -97,7 +99,7 @@ func simulated(t *testing.T, s *kubetest.Server) target.Config {
 	ca := filepath.Join(t.TempDir(), "ca.pem")
 	writePEM(t, ca, s.Certificate().Raw)
 	return target.Config{
-		Provider: ProviderName, Name: "simulated", Endpoint: s.URL, CAFile: ca, Pool: "fast",
+		Provider: kube.ProviderName, Name: "simulated", Endpoint: s.URL, CAFile: ca, Pool: "fast",
 		Credentials: map[string]target.Credential{"platform": {Secret: target.Secret{File: path}}},
 		Options:     map[string]string{"namespace": kubetest.Namespace, "image": "bragg-agent:test", "agents": "direct"},
 	}
@@ -114,7 +116,7 @@ func authority(t testing.TB) *trust.Authority {
 
 func openAs(t *testing.T, c target.Config, a *trust.Authority) target.Target {
 	t.Helper()
-	opened, err := open(t.Context(), c, target.OpenOptions{Dir: t.TempDir(), Authority: a})
+	opened, err := kube.Provider().Open(t.Context(), c, target.OpenOptions{Dir: t.TempDir(), Authority: a})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,6 +126,7 @@ func openAs(t *testing.T, c target.Config, a *trust.Authority) target.Target {
 
 // The contract on a simulated cluster, with real agents.
 func TestContractSimulated(t *testing.T) {
+	t.Parallel()
 	configs := map[target.Target]target.Config{}
 	servers := map[target.Target]*kubetest.Server{}
 	identities := authority(t)

@@ -1,4 +1,4 @@
-package kube
+package rehearsal_test
 
 import (
 	"testing"
@@ -14,6 +14,7 @@ func TestThousandPods(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a control plane")
 	}
+	t.Parallel()
 	const pods = 1000
 	c := kubelab.Shared(t)
 	namespace := c.Namespace(t)

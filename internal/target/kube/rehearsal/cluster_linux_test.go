@@ -1,4 +1,4 @@
-package kube
+package rehearsal_test
 
 import (
 	"fmt"
@@ -9,7 +9,9 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/lab/kubelab"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/target/kube"
 	"github.com/braggdev/bragg/internal/target/kube/api"
+	"github.com/braggdev/bragg/internal/target/kube/object"
 	"github.com/braggdev/bragg/internal/target/kube/rights"
 	"github.com/braggdev/bragg/internal/target/targettest"
 )
@@ -44,7 +46,7 @@ func simulatedNodes(t *testing.T, c *kubelab.Cluster, n int) []target.NodeConfig
 func inNamespace(t *testing.T, c *kubelab.Cluster, namespace string) target.Config {
 	t.Helper()
 	return target.Config{
-		Provider: ProviderName, Nodes: simulatedNodes(t, c, 2),
+		Provider: kube.ProviderName, Nodes: simulatedNodes(t, c, 2),
 		Options: map[string]string{
 			"kubeconfig": c.Account(t, namespace, "bragg", roleRules(false)...), "namespace": namespace, "image": "any", "agents": "direct", "reserve": "off",
 		},
@@ -104,7 +106,7 @@ func TestRole(t *testing.T) {
 	if err := again.Delete(t.Context(), tag, found); err != nil {
 		t.Fatal(err)
 	}
-	if left := strings.TrimSpace(c.Kubectl(t, "get", "-n", namespace, "pods,pvc,configmaps,secrets", "-l", ours, "-o", "name")); left != "" {
+	if left := strings.TrimSpace(c.Kubectl(t, "get", "-n", namespace, "pods,pvc,configmaps,secrets", "-l", object.Ours, "-o", "name")); left != "" {
 		t.Errorf("left are %s", left)
 	}
 }
@@ -181,8 +183,8 @@ func TestRefusals(t *testing.T) {
 			if test.change != nil {
 				test.change(&config, list)
 			}
+			config.Options["patience"] = "3s"
 			tgt := openAs(t, config, authority(t))
-			hasten(tgt)
 			tag := targettest.NewTag("run-1")
 			vms, err := tgt.Create(t.Context(), tag, list)
 			if err == nil {

@@ -1,4 +1,6 @@
-package kube
+// Package object describes the objects of a VM in a cluster: its record, the Secret of its agent, its pod, and the marks on all of them.
+// It makes no calls.
+package object
 
 import (
 	"crypto/rand"
@@ -17,21 +19,21 @@ import (
 
 // Labels and annotations of all objects.
 const (
-	labelManager = "app.kubernetes.io/managed-by"
-	manager      = "bragg"
-	labelMark    = "bragg.dev/mark" // the begin of the mark, which is too long for a label
-	labelVM      = "bragg.dev/vm"   // id of the VM
+	LabelManager = "app.kubernetes.io/managed-by"
+	Manager      = "bragg"
+	LabelMark    = "bragg.dev/mark" // the begin of the mark, which is too long for a label
+	LabelVM      = "bragg.dev/vm"   // id of the VM
 	ownerNote    = "bragg.dev/owner"
-	nameNote     = "bragg.dev/vm-name"
+	NameNote     = "bragg.dev/vm-name"
 	runNote      = "bragg.dev/run"
 
-	ours      = labelManager + "=" + manager
+	Ours      = LabelManager + "=" + Manager
 	markRunes = 32
 )
 
-// record is a VM as its ConfigMap holds it. The ConfigMap is made before all other objects of the VM and deleted after them, so
+// Record is a VM as its ConfigMap holds it. The ConfigMap is made before all other objects of the VM and deleted after them, so
 // there is always an object that names the owner of what exists.
-type record struct {
+type Record struct {
 	Version       int       `json:"version"`
 	VM            target.VM `json:"vm"` // powered off, on the node that it was created for
 	Template      string    `json:"template"`
@@ -45,15 +47,15 @@ type record struct {
 }
 
 const (
-	recordVersion = 1
+	RecordVersion = 1
 	recordKey     = "vm.json"
 )
 
-// newID makes the name of all objects of a VM: readable, and unique.
-func newID(vm string) string {
+// NewID makes the name of all objects of a VM: readable, and unique.
+func NewID(vm string) string {
 	var random [5]byte
 	_, _ = rand.Read(random[:])
-	name := hostname(vm)
+	name := Hostname(vm)
 	if len(name) > nameRunes {
 		name = strings.Trim(name[:nameRunes], "-")
 	}
@@ -63,8 +65,8 @@ func newID(vm string) string {
 // nameRunes leaves place for the prefix, the random part and a suffix in 63 characters.
 const nameRunes = 36
 
-// hostname turns any VM name into one that Kubernetes accepts.
-func hostname(vm string) string {
+// Hostname turns any VM name into one that Kubernetes accepts.
+func Hostname(vm string) string {
 	var b strings.Builder
 	for _, c := range strings.ToLower(vm) {
 		if c >= 'a' && c <= 'z' || c >= '0' && c <= '9' {
@@ -84,12 +86,12 @@ func hostname(vm string) string {
 
 const hostnameMax = 63
 
-// meta is the metadata of an object of a VM.
-func (r record) meta(name string, tag owner) metav1.ObjectMeta {
+// Meta is the metadata of an object of a VM.
+func (r Record) Meta(name string, tag Owner) metav1.ObjectMeta {
 	m := metav1.ObjectMeta{
 		Name:        name,
-		Labels:      map[string]string{labelManager: manager, labelMark: tag.mark[:markRunes], labelVM: r.VM.ID},
-		Annotations: map[string]string{ownerNote: tag.mark, runNote: api.Words(tag.run), nameNote: api.Words(r.VM.Name)},
+		Labels:      map[string]string{LabelManager: Manager, LabelMark: tag.Mark[:markRunes], LabelVM: r.VM.ID},
+		Annotations: map[string]string{ownerNote: tag.Mark, runNote: api.Words(tag.Run), NameNote: api.Words(r.VM.Name)},
 	}
 	if r.UID != "" {
 		m.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: r.VM.ID, UID: r.UID}}
@@ -97,44 +99,46 @@ func (r record) meta(name string, tag owner) metav1.ObjectMeta {
 	return m
 }
 
-// owner is whose an object is.
-type owner struct{ mark, run string }
+// Owner is whose an object is.
+type Owner struct{ Mark, Run string }
 
-func ownerOf(tag target.Tag) owner { return owner{tag.Mark(), tag.Run} }
+// OwnerOf is the owner whose tag it is.
+func OwnerOf(tag target.Tag) Owner { return Owner{tag.Mark(), tag.Run} }
 
-func (r record) configMap(tag owner) (*corev1.ConfigMap, error) {
+// ConfigMap holds the record.
+func (r Record) ConfigMap(tag Owner) (*corev1.ConfigMap, error) {
 	text, err := json.Marshal(r)
 	if err != nil {
 		return nil, err
 	}
-	return &corev1.ConfigMap{ObjectMeta: r.meta(r.VM.ID, tag), Data: map[string]string{recordKey: string(text)}}, nil
+	return &corev1.ConfigMap{ObjectMeta: r.Meta(r.VM.ID, tag), Data: map[string]string{recordKey: string(text)}}, nil
 }
 
-// readRecord reads a ConfigMap; false: it is not a record of a VM.
-func readRecord(m *corev1.ConfigMap) (record, bool) {
-	var r record
+// ReadRecord reads a ConfigMap; false: it is not a record of a VM.
+func ReadRecord(m *corev1.ConfigMap) (Record, bool) {
+	var r Record
 	text, ok := m.Data[recordKey]
-	if !ok || m.Labels[labelManager] != manager || json.Unmarshal([]byte(text), &r) != nil || r.Version != recordVersion || r.VM.ID != m.Name {
-		return record{}, false
+	if !ok || m.Labels[LabelManager] != Manager || json.Unmarshal([]byte(text), &r) != nil || r.Version != RecordVersion || r.VM.ID != m.Name {
+		return Record{}, false
 	}
 	r.Mark, r.UID, r.Deleting = m.Annotations[ownerNote], m.UID, m.DeletionTimestamp != nil
 	return r, true
 }
 
-// markOf returns the mark of an object of this program, "" for objects of others.
-func markOf(o metav1.Object) string {
-	if o.GetLabels()[labelManager] != manager {
+// MarkOf returns the mark of an object of this program, "" for objects of others.
+func MarkOf(o metav1.Object) string {
+	if o.GetLabels()[LabelManager] != Manager {
 		return ""
 	}
 	return o.GetAnnotations()[ownerNote]
 }
 
-// diskName is the name of the claim of a disk: "bragg-oltp-0001-0123456789-sdb".
-func (r record) diskName(i int) string { return r.VM.ID + "-" + target.DiskName(i+1) }
+// DiskName is the name of the claim of a disk: "bragg-oltp-0001-0123456789-sdb".
+func (r Record) DiskName(i int) string { return r.VM.ID + "-" + target.DiskName(i+1) }
 
-// disks returns the disks of a VM as jobs see them. In a pod, a block device has the name that jobs use; a file system holds one
+// Disks returns the disks of a VM as jobs see them. In a pod, a block device has the name that jobs use; a file system holds one
 // file of the disk's size.
-func disks(sizes []int64, block bool) []target.Disk {
+func Disks(sizes []int64, block bool) []target.Disk {
 	list := make([]target.Disk, len(sizes))
 	for i, size := range sizes {
 		name := target.DiskName(i + 1)
