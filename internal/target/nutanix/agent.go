@@ -23,7 +23,7 @@ type agents struct {
 }
 
 func newAgents(c *cluster, authority *trust.Authority) *agents {
-	a := &agents{cluster: c}
+	a := &agents{cluster: c, surveys: sharedSurvey{every: surveyEvery / time.Duration(max(1, c.quicken))}}
 	a.link = &agentlink.Dialer{Authority: authority, AddressOf: a.AddressOf, MayAnswer: a.mayAnswer}
 	return a
 }
@@ -72,8 +72,10 @@ func (a *agents) mayAnswer(ctx context.Context, vm target.VM, _ bool) error {
 // second each.
 const surveyEvery = time.Second
 
-// sharedSurvey is one survey for all who want one at the same time. The zero value is ready for use.
+// sharedSurvey is one survey for all who want one at the same time.
 type sharedSurvey struct {
+	every time.Duration // the shortest time between two
+
 	mu   sync.Mutex
 	next *batch // that has not begun yet; nil: there is none
 	last time.Time
@@ -118,7 +120,7 @@ func (g *sharedSurvey) run(ctx context.Context, b *batch, look func(context.Cont
 	defer close(b.done)
 	g.turn.Lock()
 	defer g.turn.Unlock()
-	if pause := surveyEvery - time.Since(g.last); pause > 0 {
+	if pause := g.every - time.Since(g.last); pause > 0 {
 		b.err = wait.For(ctx, pause)
 	}
 	g.mu.Lock()

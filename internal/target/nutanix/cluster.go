@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/target"
@@ -71,7 +72,9 @@ func (c *cluster) known(ctx context.Context) ([]*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.ahv = found
+	if c.ahv = found; c.quicken > 1 {
+		c.ahv.Sampling = time.Second
+	}
 	if c.container, err = found.Container(ctx, c.settings.pool); err != nil {
 		return nil, err
 	}

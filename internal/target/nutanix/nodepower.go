@@ -92,8 +92,10 @@ func (s *surveyor) Survey(ctx context.Context, nodeID string) (bmc.Survey, error
 	if err != nil {
 		return bmc.Survey{}, err
 	}
-	// The serial of the block is that of several nodes and does not identify one: the target file has the node's own.
 	found := bmc.Survey{Controller: bmc.No}
+	if n.host.Serial != "" {
+		found.Machine.Serials = []string{n.host.Serial}
+	}
 	vms, err := s.cluster.ahv.VMs(ctx, "")
 	if err != nil {
 		return found, err

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/target/nutanix/ahv"
 )
 
 // survey is the VMs of Bragg on the cluster, of all runs, at one moment. Every method that acts begins with one and acts on its
@@ -34,7 +35,25 @@ func (c *cluster) survey(ctx context.Context) (*survey, error) {
 			s.vms[v.ExtID] = one
 		}
 	}
+	c.cutOff(ctx, s)
 	return s, nil
+}
+
+// cutOff takes VMs for off that were on nodes whose power this program has cut: Prism notices it after a while.
+func (c *cluster) cutOff(ctx context.Context, s *survey) {
+	if c.bmcs == nil {
+		return
+	}
+	for _, n := range s.nodes {
+		if n.config.BMC == nil || !c.bmcs.HasCutPower(ctx, n.id) {
+			continue
+		}
+		for _, one := range s.vms {
+			if one.HostID() == n.host.ExtID {
+				one.Power, one.Host = ahv.Off, nil
+			}
+		}
+	}
 }
 
 // owned returns the VMs with that mark, in the order of their names.

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/target/nutanix/prism"
@@ -23,6 +24,8 @@ type Cluster struct {
 	Prism *prism.Client
 	ID    string
 	Name  string
+	// Sampling is the interval of statistics; 0: the shortest for which Prism has any.
+	Sampling time.Duration
 }
 
 // Ref refers to another object.

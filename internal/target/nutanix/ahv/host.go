@@ -21,12 +21,14 @@ type Host struct {
 	Status      string `json:"nodeStatus"`
 	Maintenance string `json:"maintenanceState"`
 	Degraded    bool   `json:"isDegraded"`
-	Serial      string `json:"blockSerial"`
+	Serial      string `json:"nodeSerial"` // of the machine; the serial of its block is that of several
 	Model       string `json:"blockModel"`
 	Hypervisor  struct {
 		Address Address `json:"externalAddress"`
 		Name    string  `json:"fullName"`
 		State   string  `json:"state"`
+		// Connection of AHV's management to the host: "CONNECTED" or "DISCONNECTED".
+		Connection string `json:"acropolisConnectionState"`
 	} `json:"hypervisor"`
 	CVM struct {
 		Address Address `json:"externalAddress"`
@@ -39,6 +41,8 @@ var normal = map[string]bool{"": true, "ACROPOLIS_NORMAL": true, "RESERVED_FOR_H
 // Trouble says why VMs cannot run on the host now, in Prism's words; "": they can.
 func (h Host) Trouble() string {
 	switch {
+	case h.Hypervisor.Connection == "DISCONNECTED":
+		return "its hypervisor is DISCONNECTED"
 	case !normal[h.Hypervisor.State]:
 		return "its hypervisor is " + h.Hypervisor.State
 	case h.Status != "" && h.Status != "NORMAL":

@@ -3,7 +3,13 @@ package ahv
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/braggdev/bragg/internal/target/nutanix/prism"
@@ -33,7 +39,7 @@ func (c *Cluster) HostStats(ctx context.Context, host string) (Stats, error) {
 			s[name] = p
 		}
 	}
-	return s, nil
+	return s, c.traffic(ctx, host, s)
 }
 
 // VMStats reads the statistics of a VM. They come as one record for each moment, unlike those of hosts.
@@ -55,11 +61,73 @@ func (c *Cluster) VMStats(ctx context.Context, vm string) (Stats, error) {
 			}
 		}
 	}
+	s.rate("hypervisorNumReceivedBytes", Received, c.sampling())
+	s.rate("hypervisorNumTransmittedBytes", Transmitted, c.sampling())
 	return s, nil
 }
 
+// Rates in bytes per second, which Prism has as bytes of an interval.
+const (
+	Received    = "receivedBytesPerSecond"
+	Transmitted = "transmittedBytesPerSecond"
+)
+
+func (s Stats) rate(from, to string, of time.Duration) {
+	if p, ok := s[from]; ok {
+		s[to] = Point{Value: p.Value / of.Seconds(), At: p.At}
+	}
+}
+
+// traffic adds the traffic of a host, which only older versions of the API have. Without them it is absent.
+func (c *Cluster) traffic(ctx context.Context, host string, s Stats) error {
+	names := map[string]string{"hypervisor_num_received_bytes": Received, "hypervisor_num_transmitted_bytes": Transmitted}
+	end := time.Now()
+	a, err := c.Prism.Do(ctx, prism.Request{
+		Method: http.MethodGet, Raw: "/PrismGateway/services/rest/v2.0/hosts/" + url.PathEscape(host) + "/stats/",
+		Query: url.Values{
+			"metrics":             {strings.Join(slices.Sorted(maps.Keys(names)), ",")},
+			"start_time_in_usecs": {fmt.Sprint(end.Add(-statsWindow).UnixMicro())},
+			"end_time_in_usecs":   {fmt.Sprint(end.UnixMicro())},
+			"interval_in_secs":    {fmt.Sprint(int(c.sampling() / time.Second))},
+			"proxyClusterUuid":    {c.ID},
+		},
+	})
+	var status *prism.StatusError
+	if errors.As(err, &status) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var answer struct {
+		Series []struct {
+			Successful *bool      `json:"successful"`
+			Metric     string     `json:"metric"`
+			Start      int64      `json:"start_time_in_usecs"`
+			Interval   int        `json:"interval_in_secs"`
+			Values     []*float64 `json:"values"`
+		} `json:"stats_specific_responses"`
+	}
+	if err := json.Unmarshal(a.Body, &answer); err != nil {
+		return fmt.Errorf("read the statistics of a host: %w", err)
+	}
+	for _, one := range answer.Series {
+		to := names[one.Metric]
+		if to == "" || one.Interval <= 0 || one.Successful != nil && !*one.Successful {
+			continue
+		}
+		for i, v := range one.Values {
+			if v != nil && *v >= 0 {
+				at := time.UnixMicro(one.Start).Add(time.Duration(i*one.Interval) * time.Second)
+				s[to] = Point{Value: *v / float64(one.Interval), At: at}
+			}
+		}
+	}
+	return nil
+}
+
 func (c *Cluster) stats(ctx context.Context, namespace, path string, out any) error {
-	q := window(time.Now().Add(-statsWindow), time.Now(), sampling)
+	q := c.window(statsWindow)
 	q.Set("$statType", "AVG")
 	q.Set("$select", "*")
 	_, err := c.Prism.Get(ctx, namespace, path, q, out)

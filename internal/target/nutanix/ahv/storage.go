@@ -94,7 +94,7 @@ func (c *Cluster) Space(ctx context.Context, id string) (free, total int64, err 
 		Free     []Point `json:"storageFreeBytes"`
 		Usage    []Point `json:"storageUsageBytes"`
 	}
-	q := window(time.Now().Add(-spaceWindow), time.Now(), sampling)
+	q := c.window(spaceWindow)
 	q.Set("$statType", "LAST")
 	if _, err := c.Prism.Get(ctx, "clustermgmt", "stats/storage-containers/"+url.PathEscape(id), q, &stats); err != nil {
 		return 0, 0, err
@@ -113,13 +113,22 @@ func (c *Cluster) Space(ctx context.Context, id string) (free, total int64, err 
 	return 0, total, fmt.Errorf("prism gives no free space of the storage container in the last %v", spaceWindow)
 }
 
-// sampling is the shortest interval for which Prism keeps statistics.
-const sampling = 30 * time.Second
+// samplingMin is the shortest interval for which Prism keeps statistics.
+const samplingMin = 30 * time.Second
 
-// window is the query of statistics from start to end.
-func window(start, end time.Time, interval time.Duration) url.Values {
+// sampling is the interval of statistics.
+func (c *Cluster) sampling() time.Duration {
+	if c.Sampling > 0 {
+		return c.Sampling
+	}
+	return samplingMin
+}
+
+// window is the query of the statistics of the last time.
+func (c *Cluster) window(length time.Duration) url.Values {
+	end := time.Now()
 	return url.Values{
-		"$startTime": {start.UTC().Format(time.RFC3339)}, "$endTime": {end.UTC().Format(time.RFC3339)},
-		"$samplingInterval": {fmt.Sprint(int(interval / time.Second))},
+		"$startTime": {end.Add(-length).UTC().Format(time.RFC3339)}, "$endTime": {end.UTC().Format(time.RFC3339)},
+		"$samplingInterval": {fmt.Sprint(int(c.sampling() / time.Second))},
 	}
 }

@@ -44,13 +44,12 @@ type conversion struct {
 
 const perMillion = 1e6
 
-// ofHosts are the metrics of hosts. Bandwidths of Prism are in kB/s of 1000 bytes where their names say Kbps, and bytes in 30 s where
-// they say Bytes.
+// ofHosts are the metrics of hosts.
 var ofHosts = []conversion{
 	{"CpuUsage.Avg.Percent", "hypervisorCpuUsagePpm", perMillion / 100},
 	{"MemUsage.Avg.Percent", "aggregateHypervisorMemoryUsagePpm", perMillion / 100},
-	{"NetReceived.Avg.KilobytesPerSecond", "hypervisorNumReceivedBytes", 30 * 1024},
-	{"NetTransmitted.Avg.KilobytesPerSecond", "hypervisorNumTransmittedBytes", 30 * 1024},
+	{"NetReceived.Avg.KilobytesPerSecond", ahv.Received, 1024},
+	{"NetTransmitted.Avg.KilobytesPerSecond", ahv.Transmitted, 1024},
 }
 
 const (
@@ -94,7 +93,8 @@ func (m *Meter) Hosts(ctx context.Context, c *ahv.Cluster, hosts []Host) ([]targ
 	return all, err
 }
 
-// ofVMs are the metrics of VMs.
+// ofVMs are the metrics of VMs. Bandwidths of Prism are in kB/s of 1000 bytes where their names say Kbps, and bytes of an interval where
+// they say Bytes: ahv makes rates of those.
 var ofVMs = []conversion{
 	{string(target.VMCPUUsage), "hypervisorCpuUsagePpm", perMillion},
 	{string(target.VMCPUSteal), "hypervisorCpuReadyTimePpm", perMillion},
@@ -104,8 +104,8 @@ var ofVMs = []conversion{
 	{string(target.VMWritten), "controllerWriteIoBandwidthKbps", 1.0 / 1000},
 	{string(target.VMReadTime), "controllerAvgReadIoLatencyMicros", perMillion},
 	{string(target.VMWriteTime), "controllerAvgWriteIoLatencyMicros", perMillion},
-	{string(target.VMReceived), "hypervisorNumReceivedBytes", 30},
-	{string(target.VMTransmitted), "hypervisorNumTransmittedBytes", 30},
+	{string(target.VMReceived), ahv.Received, 1},
+	{string(target.VMTransmitted), ahv.Transmitted, 1},
 }
 
 // operations are the statistics that a latency needs: without operations it is none.
