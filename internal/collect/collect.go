@@ -58,6 +58,19 @@ type Reading struct {
 	Missing []string
 }
 
+// Age is that of the newest sample, by the clock of the source if it has one; known is false if samples have no times.
+func (r Reading) Age(now time.Time) (age time.Duration, known bool) {
+	if !r.Clock.IsZero() {
+		now = r.Clock
+	}
+	for _, s := range r.Samples {
+		if d := max(0, now.Sub(s.At)); !s.At.IsZero() && (!known || d < age) {
+			age, known = d, true
+		}
+	}
+	return age, known
+}
+
 // Collector reads one source. Collect is never called concurrently. It returns an error if nothing could be read; the caller may try
 // again. It obeys ctx. Errors contain no credentials. Close ends sessions and connections.
 type Collector interface {

@@ -29,6 +29,8 @@ type Follower struct {
 	fails     int // since the last reading that succeeded
 	failedAt  int64
 	next      time.Time
+	ending    bool             // the last reading is under way
+	readAt    time.Time        // the start of the last reading
 	missing   map[string]bool  // parts that could not be read, by their texts up to the reason
 	last      map[string]int64 // series → time of its newest sample, for sources that give times
 }
@@ -37,9 +39,10 @@ const (
 	readTimeoutMax = time.Minute // of one reading
 	retryAfterMax  = time.Minute
 	// clockErrorMax is how far the clock of a source may be off before times of samples are corrected: Date headers are exact to a second.
-	clockErrorMax = 1500 * time.Millisecond
-	seriesMax     = 200_000 // of one source
-	closeTimeout  = 5 * time.Second
+	clockErrorMax  = 1500 * time.Millisecond
+	seriesMax      = 200_000 // of one source
+	readTimeoutMin = 5 * time.Second
+	lastTimeout    = 3 * time.Second // of the last reading, for which a run that has ended waits
 )
 
 // Run reads until ctx ends, once at its start and then every interval. After a failure it waits twice as long each time, up to a minute.
@@ -50,18 +53,26 @@ func (f *Follower) Run(ctx context.Context) {
 			f.read(ctx)
 		}
 	})
+	// What was counted since the last reading belongs to the run too.
+	if f.fails == 0 && time.Since(f.readAt) >= f.Interval/10 {
+		f.ending = true
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastTimeout)
+		f.read(last)
+		cancel()
+	}
 	if f.collector != nil {
 		_ = f.collector.Close()
 	}
 }
 
 func (f *Follower) read(ctx context.Context) {
-	within, cancel := context.WithTimeout(ctx, max(min(2*f.Interval, readTimeoutMax), closeTimeout))
+	within, cancel := context.WithTimeout(ctx, max(min(2*f.Interval, readTimeoutMax), readTimeoutMin))
 	defer cancel()
 	began := time.Now()
+	f.readAt = began
 	reading, err := f.collect(within)
 	took := time.Since(began)
-	if ctx.Err() != nil && err != nil {
+	if err != nil && (ctx.Err() != nil || f.ending) {
 		return // the run ended in mid-reading: that is not a failure of the source
 	}
 	at := f.axis(began)

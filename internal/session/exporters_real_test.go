@@ -71,6 +71,9 @@ func nodeExporter(t *testing.T) (int, func()) {
 	}
 }
 
+// NodeExporter is for tests outside of the package.
+var NodeExporter = nodeExporter
+
 // TestRealNodeExporters: one exporter on a VM, found by exporter_ports, an agent on that VM, and one exporter on a node,
 // found by the target file.
 func TestRealNodeExporters(t *testing.T) {

@@ -35,6 +35,8 @@ func TestSources(t *testing.T) {
 	}))
 	defer exporter.Close()
 	sum := sha256.Sum256(exporter.Certificate().Raw)
+	port, end := session.NodeExporter(t)
+	defer end()
 	runs := t.TempDir()
 	file := filepath.Join(t.TempDir(), "target.yml")
 	text := fmt.Sprintf(`
@@ -42,8 +44,9 @@ provider: local
 credentials: {ceph: {secret: {env: CEPH_TOKEN}}, wrong: {secret: {command: [printf, wrong-secret]}}}
 sources:
   - {name: ceph, kind: ceph, url: %q, credential: ceph, fingerprint: %q, interval: 1s, node_label: host}
+  - {name: host, kind: node_exporter, url: "http://127.0.0.1:%d/metrics", interval: 1s, node: node-2}
   - {name: locked, kind: ceph, url: %q, credential: wrong, tls: unverified, interval: 1s}
-`, exporter.URL+"/metrics", hex.EncodeToString(sum[:]), exporter.URL)
+`, exporter.URL+"/metrics", hex.EncodeToString(sum[:]), port, exporter.URL)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +65,7 @@ sources:
 		t.Fatal(err)
 	}
 	defer b.Close()
-	found := 0
+	found, ofHost := 0, 0
 	for s, err := range b.Samples() {
 		if err != nil {
 			t.Fatal(err)
@@ -70,9 +73,12 @@ sources:
 		if labels, _ := json.Marshal(s.Labels); s.Name == "ceph_osd_op_r" && string(labels) == `{"ceph_daemon":"osd.0","host":"node-1","node":"node-1","source":"ceph"}` {
 			found++
 		}
+		if s.Name == "node_cpu_seconds_total" && s.Labels["source"] == "host" && s.Labels["node"] == "node-2" {
+			ofHost++
+		}
 	}
-	if sources := b.Manifest().Target.Sources; found == 0 || len(sources) != 2 || sources[1].TLS != "unverified" || sources[0].IntervalNanos != 1e9 {
-		t.Errorf("%d samples, sources %+v", found, sources)
+	if sources := b.Manifest().Target.Sources; found == 0 || ofHost == 0 || len(sources) != 3 || sources[2].TLS != "unverified" || sources[0].IntervalNanos != 1e9 {
+		t.Errorf("%d and %d samples, sources %+v", found, ofHost, sources)
 	}
 	summary, err := b.Summary()
 	if err != nil {

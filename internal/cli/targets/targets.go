@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	collected "github.com/braggdev/bragg/internal/collect/builtin"
 	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/target"
@@ -75,6 +76,7 @@ type checkedTarget struct {
 	Inventory    target.Inventory    `json:"inventory"`
 	Capabilities []target.Capability `json:"capabilities"`
 	BMCs         []bmc.Reading       `json:"bmcs,omitempty"`
+	Sources      []collected.Checked `json:"sources,omitempty"`
 	Problems     diag.List           `json:"problems"`
 }
 
@@ -85,7 +87,8 @@ func newTargetsCheck(p *console.Process) *cobra.Command {
 		Use:   "check [TARGET]",
 		Short: "Check a target: file, credentials, connection, inventory",
 		Long: "Check reads the target file, resolves its secrets (and never prints them), connects, and prints nodes, free\n" +
-			"space and supported operations. It reads the power state and identity of each BMC. It changes nothing.\n\n" +
+			"space and supported operations. It reads the power state and identity of each BMC, and each source once. It\n" +
+			"changes nothing.\n\n" +
 			"TARGET is local (the default), local:NODES, fake:NODES or the path of a target file.",
 		Example:           "  bragg targets check\n  bragg targets check cluster.yml --json",
 		Args:              console.Between(0, 1),
@@ -127,6 +130,8 @@ func checkTarget(ctx context.Context, p *console.Process, spec, runs string) (ch
 	checked.Problems = append(checked.Problems, problems...)
 	if c, err := targetbuiltin.Load(spec); err == nil {
 		checked.BMCs, problems = bmc.Check(ctx, c)
+		checked.Problems = append(checked.Problems, problems...)
+		checked.Sources, problems = collected.Check(ctx, &c)
 		checked.Problems = append(checked.Problems, problems...)
 	}
 	if checked.Problems.HasErrors() {
@@ -191,6 +196,7 @@ func printChecked(p *console.Process, c checkedTarget) error {
 	}
 	nodes.Section(&b)
 	writeBMCs(&b, c.BMCs)
+	writeSources(&b, c.Sources)
 	can := console.Table{Head: []string{"CAPABILITY", "HERE"}, Width: p.Columns()}
 	for _, capability := range c.Capabilities {
 		here := "real"
@@ -217,6 +223,17 @@ func writeBMCs(b *strings.Builder, readings []bmc.Reading) {
 	t := console.Table{Head: []string{"NODE", "BMC", "ADDRESS", "POWER", "SAYS IT IS", "PROVEN BY"}}
 	for _, r := range readings {
 		t.Add(r.Node, r.Protocol, r.Address, string(r.Power), r.Identity.String(), cmp.Or(r.Matches, "–"))
+	}
+	t.Section(b)
+}
+
+func writeSources(b *strings.Builder, sources []collected.Checked) {
+	if len(sources) == 0 {
+		return
+	}
+	t := console.Table{Head: []string{"SOURCE", "KIND", "EVERY", "SAMPLES", "AGE", "NOT READ"}}
+	for _, s := range sources {
+		t.Add(s.Name, s.Kind, s.Interval, fmt.Sprint(s.Samples), cmp.Or(s.Age, "–"), cmp.Or(s.Error, strings.Join(s.Missing, "; "), "–"))
 	}
 	t.Section(b)
 }

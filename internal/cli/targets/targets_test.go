@@ -2,6 +2,12 @@ package targets
 
 import (
 	"bytes"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -44,5 +50,28 @@ func TestCheckedCode(t *testing.T) {
 		if got := checkedCode(list); got != want {
 			t.Errorf("%s: exit code %d, want %d", code, got, want)
 		}
+	}
+}
+
+// A check reads each source of the target file once. One that cannot be read is a warning: runs do without it.
+func TestSourcesAreChecked(t *testing.T) {
+	exporter := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "ceph_osd_op_r 5\nceph_osd_op_w 6 1000\n") }))
+	defer exporter.Close()
+	file := filepath.Join(t.TempDir(), "target.yml")
+	text := fmt.Sprintf("provider: fake\nnodes: 2\nsources:\n  - {name: ceph, kind: ceph, url: %q}\n  - {name: gone, kind: prometheus, url: \"http://127.0.0.1:1/metrics\"}\n", exporter.URL)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out, errs bytes.Buffer
+	p := &console.Process{Stdout: &out, Stderr: &errs, Getenv: os.Getenv}
+	checked, err := checkTarget(t.Context(), p, file, t.TempDir())
+	if err == nil {
+		err = printChecked(p, checked)
+	}
+	if err != nil || checked.Problems.HasErrors() || len(checked.Sources) != 2 || checked.Sources[0].Samples != 2 || checked.Sources[0].Age == "" {
+		t.Fatalf("got %+v, %v", checked, err)
+	}
+	if !regexp.MustCompile(`ceph +ceph +15s +2 `).MatchString(out.String()) || !strings.Contains(errs.String(), `warning: source "gone": dial tcp 127.0.0.1:1: `) {
+		t.Errorf("printed\n%s\n%s", &out, &errs)
 	}
 }

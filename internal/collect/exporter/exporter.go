@@ -103,7 +103,10 @@ func (l *latest) read(ctx context.Context, report func(string, error)) error {
 	defer cancel()
 	reading, err := l.collect(ctx)
 	l.at, l.duration, l.err, l.samples = began, time.Since(began), err, newest(reading.Samples)
-	l.age = ageOf(reading, began.Add(l.duration))
+	l.age = -1
+	if age, known := reading.Age(time.Now()); known {
+		l.age = age
+	}
 	for _, missing := range reading.Missing {
 		err = errors.Join(err, errors.New(missing))
 	}
@@ -127,20 +130,6 @@ func (l *latest) collect(ctx context.Context) (collect.Reading, error) {
 		l.collector = c
 	}
 	return l.collector.Collect(ctx)
-}
-
-// ageOf is the age of the newest sample, by the clock of the source if it has one; negative if samples have no times.
-func ageOf(r collect.Reading, now time.Time) time.Duration {
-	age := time.Duration(-1)
-	if !r.Clock.IsZero() {
-		now = r.Clock
-	}
-	for _, s := range r.Samples {
-		if d := max(0, now.Sub(s.At)); !s.At.IsZero() && (age < 0 || d < age) {
-			age = d
-		}
-	}
-	return age
 }
 
 // newest keeps the last value of each series.
