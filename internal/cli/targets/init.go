@@ -30,6 +30,9 @@ type initTarget struct {
 	bmcUser         string
 	bmcSecret       string
 	power           bool
+
+	endpoint, fingerprint string // of a platform's management
+	user, secret          string
 }
 
 func newTargetsInit(p *console.Process) *cobra.Command {
@@ -39,13 +42,15 @@ func newTargetsInit(p *console.Process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init FILE",
 		Short: "Create and check a target file",
-		Long: "Init writes a commented target file for this machine (local), SSH hosts (ssh) or libvirt hosts (libvirt) and\n" +
-			"checks it like bragg targets check. On a terminal it prompts for missing values. It never overwrites a file.\n\n" +
+		Long: "Init writes a commented target file for this machine (local), SSH hosts (ssh) libvirt hosts (libvirt) or\n" +
+			"a Nutanix cluster (nutanix) and checks it like bragg targets check. On a terminal it prompts for missing values. It never overwrites a file.\n\n" +
 			"The file contains no secrets: --bmc-secret gives their location.",
 		Example: "  bragg targets init lab.yml\n" +
 			"  bragg targets init hosts.yml --provider ssh --node left=root@10.0.0.11 --node right=root@10.0.0.12 --pool /mnt/nvme\n" +
 			"  bragg targets init rack.yml --provider libvirt --node left=qemu+ssh://root@10.0.0.11/system --template ubuntu1604=debian-12.qcow2 \\\n" +
-			"      --bmc left=ipmi:10.0.1.11 --bmc-user ADMIN --bmc-secret env:BMC_PASSWORD",
+			"      --bmc left=ipmi:10.0.1.11 --bmc-user ADMIN --bmc-secret env:BMC_PASSWORD\n" +
+			"  bragg targets init ahv.yml --provider nutanix --endpoint prism.example.com --user bragg --secret env:PRISM_PASSWORD \\\n" +
+			"      --template ubuntu1604=bragg-debian-12",
 		Args: console.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if p.Terminal && !asJSON {
@@ -57,13 +62,17 @@ func newTargetsInit(p *console.Process) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&t.provider, "provider", "", "local, ssh or libvirt")
+	f.StringVar(&t.provider, "provider", "", "local, ssh, libvirt or nutanix")
 	f.StringVar(&t.name, "name", "", "name of the target in reports (default: the provider)")
 	f.StringArrayVar(&t.nodes, "node", nil, "`[ID=]ADDRESS` of a host (repeatable): USER@HOST:PORT, for libvirt also a URI; for local the number of nodes")
-	f.StringVar(&t.pool, "pool", "", "storage for VM disks: a folder on every host (ssh) or a storage pool (libvirt)")
-	f.StringVar(&t.network, "network", "", "libvirt: network of VMs, or bridge:NAME (default: default)")
-	f.StringVar(&t.addresses, "addresses", "", "libvirt: `RANGE` of static addresses, FIRST-LAST/PREFIX[,GATEWAY] (default dhcp)")
-	f.StringArrayVar(&t.templates, "template", nil, "libvirt: `NAME=IMAGE` of a template (repeatable)")
+	f.StringVar(&t.pool, "pool", "", "storage for VM disks: a folder on every host (ssh), a storage pool (libvirt) or a storage container (nutanix)")
+	f.StringVar(&t.network, "network", "", "network of VMs; libvirt: or bridge:NAME (default: default); nutanix: a subnet")
+	f.StringVar(&t.addresses, "addresses", "", "`RANGE` of static addresses, FIRST-LAST/PREFIX[,GATEWAY] (default dhcp)")
+	f.StringArrayVar(&t.templates, "template", nil, "`NAME=IMAGE` of a template (repeatable)")
+	f.StringVar(&t.endpoint, "endpoint", "", "nutanix: address of Prism Central")
+	f.StringVar(&t.fingerprint, "fingerprint", "", "nutanix: SHA-256 of its certificate")
+	f.StringVar(&t.user, "user", "", "nutanix: user of Prism Central")
+	f.StringVar(&t.secret, "secret", "", "nutanix: location of the user's password: env:NAME, file:PATH or command:PROGRAM ARGUMENTS")
 	f.StringArrayVar(&t.bmcs, "bmc", nil, "`ID=PROTOCOL:ADDRESS` of the BMC of a node, redfish or ipmi (repeatable)")
 	f.StringVar(&t.bmcUser, "bmc-user", "", "user of the BMCs")
 	f.StringVar(&t.bmcSecret, "bmc-secret", "", "location of the BMC password: env:NAME, file:PATH or command:PROGRAM ARGUMENTS")
@@ -157,9 +166,12 @@ func (t *initTarget) ask(p *console.Process) error {
 	}
 	var err error
 	if t.provider == "" {
-		if t.provider, err = question("Provider: local (this machine), ssh (hosts), libvirt (hosts with VMs)", "ssh"); err != nil {
+		if t.provider, err = question("Provider: local (this machine), ssh (hosts), libvirt (hosts with VMs), nutanix (AHV cluster)", "ssh"); err != nil {
 			return err
 		}
+	}
+	if t.provider == "nutanix" {
+		return t.askNutanix(question)
 	}
 	for len(t.nodes) == 0 && t.provider != "local" {
 		text := "Hosts, as USER@HOST, separated by spaces"

@@ -29,6 +29,8 @@ func (t *initTarget) text(file string) (string, error) {
 	switch t.provider {
 	case "local":
 		err = t.writeLocal(&b)
+	case "nutanix":
+		err = t.writeNutanix(&b)
 	default:
 		err = t.writeHosts(&b)
 	}
@@ -53,13 +55,20 @@ func (t *initTarget) validate() error {
 		return console.BadFlag("--provider is missing", "choose one of "+strings.Join(known, ", "))
 	case !slices.Contains(known, t.provider):
 		return console.BadFlag("unknown provider "+strconv.Quote(t.provider), "choose one of "+strings.Join(known, ", "))
+	case t.provider != "nutanix" && (t.endpoint != "" || t.user != "" || t.secret != "" || t.fingerprint != ""):
+		return console.BadFlag("--endpoint, --user, --secret and --fingerprint are for --provider nutanix", "")
+	case t.provider == "nutanix":
+		if err := t.validateNutanix(); err != nil {
+			return err
+		}
 	case t.provider != "local" && len(t.nodes) == 0:
 		return console.BadFlag("--node is missing", "name each host: --node left=root@10.0.0.11")
-	case t.provider != "libvirt" && (t.network != "" || t.addresses != "" || len(t.templates) > 0):
-		return console.BadFlag("--network, --addresses and --template are for --provider libvirt", "")
+	case t.provider != "libvirt" && t.provider != "nutanix" && (t.network != "" || t.addresses != "" || len(t.templates) > 0):
+		return console.BadFlag("--network, --addresses and --template are for --provider libvirt and nutanix", "")
 	case t.provider == "local" && (t.pool != "" || len(t.bmcs) > 0 || t.power):
 		return console.BadFlag("--pool, --bmc and --allow-node-power have no meaning for --provider local", "nodes of the local target are virtual")
-	case len(t.bmcs) > 0 && (t.bmcUser == "" || t.bmcSecret == ""):
+	}
+	if len(t.bmcs) > 0 && (t.bmcUser == "" || t.bmcSecret == "") {
 		return console.BadFlag("--bmc needs --bmc-user and --bmc-secret", "for example --bmc-user ADMIN --bmc-secret env:BMC_PASSWORD")
 	}
 	return nil
@@ -167,6 +176,14 @@ func hostOf(address string) string {
 func (t *initTarget) writeLibvirt(b *strings.Builder) error {
 	fmt.Fprintf(b, "\n# Storage pool, active on every host.\npool: %s\n", quoteYAML(cmp.Or(t.pool, "default")))
 	fmt.Fprintf(b, "# libvirt network, or bridge:NAME.\nnetwork: %s\n", quoteYAML(cmp.Or(t.network, "default")))
+	if err := t.writeAddresses(b); err != nil {
+		return err
+	}
+	return t.writeTemplates(b, "a cloud-init volume of the pool, or a folder of bragg image build (a name\n# with a slash)",
+		"debian-12-generic-amd64.qcow2")
+}
+
+func (t *initTarget) writeAddresses(b *strings.Builder) error {
 	b.WriteString("# VM addresses: dhcp, or {first, last, prefix, gateway} of an unused range.\n")
 	if t.addresses == "" || t.addresses == "dhcp" {
 		b.WriteString("addresses: dhcp\n")
@@ -183,10 +200,14 @@ func (t *initTarget) writeLibvirt(b *strings.Builder) error {
 		}
 		b.WriteString("}\n")
 	}
-	b.WriteString("\n# Templates of scenarios and their images: a cloud-init volume of the pool, or a folder of bragg image build (a name\n" +
-		"# with a slash).\n")
+	return nil
+}
+
+// writeTemplates writes the templates of scenarios; kinds says what an image may be.
+func (t *initTarget) writeTemplates(b *strings.Builder, kinds, example string) error {
+	fmt.Fprintf(b, "\n# Templates of scenarios and their images: %s.\n", kinds)
 	if len(t.templates) == 0 {
-		b.WriteString("# templates:\n#   ubuntu1604: debian-12-generic-amd64.qcow2\n")
+		fmt.Fprintf(b, "# templates:\n#   ubuntu1604: %s\n", example)
 		return nil
 	}
 	b.WriteString("templates:\n")
@@ -200,19 +221,29 @@ func (t *initTarget) writeLibvirt(b *strings.Builder) error {
 	return nil
 }
 
-// writeCredentials writes where the secret of BMCs is stored. A value that is not a reference is refused and not printed, because
-// it may be the secret itself.
+// writeCredentials writes where the secret of BMCs is stored.
 func (t *initTarget) writeCredentials(b *strings.Builder) error {
 	b.WriteString("\n# Location of secrets: env, file or command. This file contains no secrets.\n")
 	if t.bmcSecret == "" {
 		b.WriteString("# credentials:\n#   bmc:\n#     user: ADMIN\n#     secret: {env: BMC_PASSWORD}\n")
 		return nil
 	}
-	kind, value, _ := strings.Cut(t.bmcSecret, ":")
+	reference, err := secretReference("--bmc-secret", t.bmcSecret)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(b, "credentials:\n  bmc:\n    user: %s\n    secret: %s\n", quoteYAML(t.bmcUser), reference)
+	return nil
+}
+
+// secretReference reads the value of a flag. One that is not a reference is refused and not printed, because it may be the secret
+// itself.
+func secretReference(flag, given string) (string, error) {
+	kind, value, _ := strings.Cut(given, ":")
 	reference := quoteYAML(value)
 	switch {
 	case value == "" || kind != "env" && kind != "file" && kind != "command":
-		return console.BadFlag("invalid --bmc-secret", "use env:NAME, file:PATH or command:PROGRAM ARGUMENTS; never the secret itself")
+		return "", console.BadFlag("invalid "+flag, "use env:NAME, file:PATH or command:PROGRAM ARGUMENTS; never the secret itself")
 	case kind == "command":
 		var words []string
 		for _, word := range strings.Fields(value) {
@@ -220,8 +251,7 @@ func (t *initTarget) writeCredentials(b *strings.Builder) error {
 		}
 		reference = "[" + strings.Join(words, ", ") + "]"
 	}
-	fmt.Fprintf(b, "credentials:\n  bmc:\n    user: %s\n    secret: {%s: %s}\n", quoteYAML(t.bmcUser), kind, reference)
-	return nil
+	return fmt.Sprintf("{%s: %s}", kind, reference), nil
 }
 
 // quoteYAML quotes a text for YAML, whose double-quoted strings support all escapes of Go.
