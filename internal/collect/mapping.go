@@ -1,6 +1,8 @@
 package collect
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"maps"
 	"strings"
 	"sync"
@@ -17,8 +19,10 @@ type Mapping struct {
 	vms map[string]target.VM // by name in the run; NodeID is the first node
 }
 
-// markDigits is how much of an ownership tag identifies it in a name.
-const markDigits = 8
+const (
+	markDigits = 24 // how much of an ownership tag names of VMs have at least
+	idDigits   = 12 // of ids and digests in names
+)
 
 // NewMapping returns the mapping of a run on these nodes. mark is the ownership tag that platforms append to names of VMs.
 func NewMapping(nodes []target.Node, config []target.NodeConfig, mark string) *Mapping {
@@ -66,20 +70,36 @@ func (m *Mapping) Node(name string) (id string, ok bool) {
 	return "", false
 }
 
-// VM returns a VM of the run by a name of the platform: its name in the run, alone or followed by the ownership tag, or its id.
+// VM returns a VM of the run by a name of the platform: its name in the run or its id, alone, or with what providers append to names of VMs.
 func (m *Mapping) VM(name string) (vm target.VM, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if vm, ok = m.vms[name]; ok {
 		return vm, true
 	}
+	if name == "" {
+		return target.VM{}, false
+	}
 	for _, vm := range m.vms {
-		tagged := m.mark != "" && strings.HasPrefix(name, vm.Name+"-") && strings.Contains(name, m.mark)
-		if name != "" && name == vm.ID || tagged {
+		if name == vm.ID || m.names(vm, name) {
 			return vm, true
 		}
 	}
 	return target.VM{}, false
+}
+
+// names reports whether a name of the platform is that of a VM: it has the first or last digits of the VM's id, or the ownership tag with the name in the run or a
+// digest of it. Names may be cut, so they are not enough.
+func (m *Mapping) names(vm target.VM, name string) bool {
+	if id := strings.ReplaceAll(vm.ID, "-", ""); len(id) >= idDigits &&
+		(strings.Contains(name, id[:idDigits]) || strings.Contains(name, id[len(id)-idDigits:])) {
+		return true
+	}
+	if m.mark == "" || !strings.Contains(name, m.mark) {
+		return false
+	}
+	sum := sha256.Sum256([]byte(vm.Name))
+	return strings.HasPrefix(name, vm.Name+"-") || strings.Contains(name, "-"+hex.EncodeToString(sum[:])[:idDigits]+"-")
 }
 
 // IsVM reports whether a VM of the platform is one of the run.
