@@ -101,20 +101,23 @@ deps:
 	DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 install -y -qq --no-install-recommends $(PACKAGES)
 	@$(MAKE) --no-print-directory build/kernel
 
-# Kubernetes for tests: control plane, kubelet and kubectl in one program, and helpers of tests, from a module of its own. The first build
-# takes about ten minutes of two processors. It is kept outside the tree, by version and by the sum of its sources, so that all
-# checkouts of a machine share it and a change builds another one. BRAGG_KUBE_DIR names another folder.
+# Kubernetes for tests, from a module of its own: control plane, kubelet, kubectl and helpers of tests in one program, and what the CSI
+# project has for snapshots. The first build takes about ten minutes of two processors. It is kept outside the tree, by version and by
+# the sum of its sources, so that all checkouts of a machine share it and a change builds another one. BRAGG_KUBE_DIR names another folder.
 KUBE_VERSION := v1.34.0
 KUBE_SOURCES  = $(sort $(wildcard tools/kube/*.go)) tools/kube/go.mod tools/kube/go.sum
-KUBE_PROGRAM  = $(or $(BRAGG_KUBE_DIR),/var/cache/bragg/kube)/kube-$(KUBE_VERSION)-$(shell cat $(KUBE_SOURCES) | sha256sum | cut -c 1-12)
+KUBE_FOLDER   = $(or $(BRAGG_KUBE_DIR),/var/cache/bragg/kube)/$(KUBE_VERSION)-$(shell cat $(KUBE_SOURCES) | sha256sum | cut -c 1-12)
 KUBE_NUMBERS  = -X k8s.io/component-base/version.gitVersion=$(KUBE_VERSION) -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=34
+KUBE_CSI      = github.com/kubernetes-csi/external-snapshotter
 deps-kube:
-	@[ -x $(KUBE_PROGRAM) ] || { mkdir -p $(dir $(KUBE_PROGRAM)) && cd tools/kube && \
-		CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w $(KUBE_NUMBERS)" -o $(KUBE_PROGRAM).$$$$ . && mv $(KUBE_PROGRAM).$$$$ $(KUBE_PROGRAM); }
+	@[ -x $(KUBE_FOLDER)/kube ] || { set -e; part=$(KUBE_FOLDER).$$$$; mkdir -p $$part/crds; cd tools/kube; \
+		CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w $(KUBE_NUMBERS)" -o $$part/ . $(KUBE_CSI)/v8/cmd/snapshot-controller $(KUBE_CSI)/v8/cmd/csi-snapshotter; \
+		cp $$($(GO) list -m -f '{{.Dir}}' $(KUBE_CSI)/client/v8)/config/crd/snapshot.storage.k8s.io_*.yaml $$part/crds/; \
+		rm -rf $(KUBE_FOLDER); mv $$part $(KUBE_FOLDER); }
 
 # Where that program is.
 kube-program:
-	@echo $(KUBE_PROGRAM)
+	@echo $(KUBE_FOLDER)/kube
 
 # A kernel for the guests of tests. It is fetched and not installed; BRAGG_TEST_KERNEL names another one.
 build/kernel:

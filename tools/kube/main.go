@@ -40,6 +40,7 @@ var components = []component{
 	{"kubelet", func() *cobra.Command { return kubelet.NewKubeletCommand(context.Background()) }},
 	{"kubectl", cmd.NewDefaultKubectlCommand},
 	{"simulated-kubelets", newSimulatedKubelets},
+	{"csi-driver", newDriver},
 }
 
 func main() {

@@ -70,7 +70,7 @@ func (c *Cluster) Apply(t testing.TB, manifests string) {
 	}
 }
 
-// Namespace makes a namespace of the test and returns its name. It is removed after the test, with all that it holds.
+// Namespace makes a namespace of the test and returns its name. Its removal, with all that it holds, begins after the test.
 func (c *Cluster) Namespace(t testing.TB) string {
 	t.Helper()
 	name := "t-" + strings.ToLower(rand.Text()[:10])
@@ -85,7 +85,7 @@ func (c *Cluster) Namespace(t testing.TB) string {
 		// Without this, pods that ignore SIGTERM take their 30 seconds.
 		_, err := c.TryKubectl(context.Background(), "", "delete", "pods", "--all", "-n", name, "--grace-period=1", "--wait=false")
 		if err == nil {
-			_, err = c.TryKubectl(context.Background(), "", "delete", "namespace", name, "--timeout=120s")
+			_, err = c.TryKubectl(context.Background(), "", "delete", "namespace", name, "--wait=false")
 		}
 		if err != nil {
 			t.Error(err)

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -34,6 +35,7 @@ func (k *keeper) startControlPlane(ctx context.Context) error {
 	if err := k.waitReady(ctx); err != nil {
 		return err
 	}
+	k.log("the API server is ready")
 	err = errors.Join(
 		k.start("controller-manager", append([]string{k.Programs.Kube, "kube-controller-manager"}, k.managerArguments()...)...),
 		k.start("scheduler", k.Programs.Kube, "kube-scheduler", "--kubeconfig="+k.file("scheduler.kubeconfig"),
@@ -48,6 +50,12 @@ func (k *keeper) startControlPlane(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+	}
+	if len(k.Nodes) > 0 {
+		if err := k.startStorage(ctx); err != nil {
+			return err
+		}
+		k.log("the storage is ready")
 	}
 	return errors.Join(k.waitDefaults(ctx), k.waitSimulated(ctx))
 }
@@ -170,4 +178,10 @@ func (k *keeper) waitSimulated(ctx context.Context) error {
 		}
 		return nil
 	})
+}
+
+// kubectl runs kubectl with the rights of the cluster's helpers.
+func (k *keeper) kubectl(ctx context.Context, stdin string, args ...string) error {
+	cmd := exec.CommandContext(ctx, k.Programs.Kube, append([]string{"kubectl", "--kubeconfig=" + k.file("helpers.kubeconfig"), "--cache-dir=" + k.file("kubectl")}, args...)...)
+	return runWith(cmd, stdin)
 }

@@ -57,7 +57,6 @@ type authority struct {
 func furnish(d *description) error {
 	f := &folder{root: d.Dir}
 	f.dir("nodes")
-	f.dir("volumes")
 	a, err := newAuthority()
 	if err != nil {
 		return err

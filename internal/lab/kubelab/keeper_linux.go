@@ -44,6 +44,7 @@ func part(args []string) int {
 type keeper struct {
 	*description
 	replies *os.File
+	began   time.Time
 	mu      sync.Mutex
 	nodes   map[string]*power
 	running []*exec.Cmd
@@ -57,7 +58,7 @@ func runKeeper(dir string) error {
 	if err != nil {
 		return err
 	}
-	k := &keeper{description: d, replies: os.NewFile(repliesFile, "replies"), nodes: map[string]*power{}}
+	k := &keeper{description: d, replies: os.NewFile(repliesFile, "replies"), began: time.Now(), nodes: map[string]*power{}}
 	ctx, cancel := context.WithCancel(context.Background())
 	orders := make(chan order)
 	go func() { // the end of the test's process closes the pipe
@@ -152,6 +153,11 @@ func (k *keeper) obey(ctx context.Context, o order) error {
 		return k.importImage(ctx, o.Path)
 	}
 	return fmt.Errorf("unknown order %q", o.Do)
+}
+
+// log writes how far the cluster is, and after what time.
+func (k *keeper) log(what string) {
+	fmt.Fprintf(os.Stderr, "%s after %v\n", what, time.Since(k.began).Round(time.Millisecond))
 }
 
 // start starts a program that runs as long as the cluster, with a log of its own.

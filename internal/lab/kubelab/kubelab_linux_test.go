@@ -15,6 +15,7 @@ func TestMain(m *testing.M) { os.Exit(kubelab.Main(m, kubelab.Options{Nodes: 2, 
 
 // A thousand pods run on simulated nodes only as far as the API server can see, and that is what tests of placement need.
 func TestThousandPods(t *testing.T) {
+	t.Parallel()
 	c := kubelab.Shared(t)
 	ns := c.Namespace(t)
 	const pods = 1000
@@ -52,6 +53,7 @@ spec:
 
 // An account can do what its rules allow and no more, and its requests are listed.
 func TestAccount(t *testing.T) {
+	t.Parallel()
 	c := kubelab.Shared(t)
 	ns := c.Namespace(t)
 	config := c.Account(t, ns, "runner", kubelab.Rule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list"}})

@@ -57,7 +57,11 @@ func (k *keeper) powerOn(ctx context.Context, name string) error {
 	if err = errors.Join(err, progress.Close()); err != nil {
 		return errors.Join(fmt.Errorf("node %q does not boot: %q: %w", name, line, err), k.powerOff(name))
 	}
-	return waitFor(ctx, "node "+name, func() error { return k.ready(name, boot) })
+	if err := waitFor(ctx, "node "+name, func() error { return k.ready(name, boot) }); err != nil {
+		return err
+	}
+	k.log("node " + name + " is ready")
+	return nil
 }
 
 // startNode starts the first process of a node, connects its link, and lets it go on.
@@ -160,12 +164,21 @@ func (k *keeper) ready(name, boot string) error {
 	}
 	for _, c := range node.Status.Conditions {
 		if c.Type == "Ready" && c.Status == "True" {
-			return nil
+			return k.hasDriver(name)
 		} else if c.Type == "Ready" {
 			err = errors.New(c.Message)
 		}
 	}
 	return errors.Join(errors.New("it is not ready"), err)
+}
+
+// hasDriver returns nil when the kubelet of a node knows the CSI driver.
+func (k *keeper) hasDriver(node string) error {
+	text, err := k.get("/apis/storage.k8s.io/v1/csinodes/" + node)
+	if err == nil && !strings.Contains(text, StorageDriver) {
+		err = errors.New("its kubelet does not know the CSI driver yet")
+	}
+	return err
 }
 
 // furnishNode writes the files of a node before each boot, and returns the boot's id.
@@ -176,7 +189,7 @@ func (k *keeper) furnishNode(name string) (boot string, err error) {
 	}
 	dir := k.nodeDir(name)
 	f := &folder{root: dir}
-	for _, d := range []string{"containerd", "kubelet", "cni", "sysctl"} {
+	for _, d := range []string{"containerd", "kubelet/plugins_registry", "cni", "sysctl"} {
 		f.dir(d)
 	}
 	id := strings.ToLower(rand.Text() + rand.Text())[:32]
@@ -276,6 +289,10 @@ func (d *description) bootNode(r *reaper, name string, ended chan<- error) error
 			err = r.run("import", importArguments(d.Dir, path)...)
 		}
 	}
+	if err != nil {
+		return err
+	}
+	err = r.serve("csi-driver", ended, d.driverArguments(name)...)
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 
 // A pod with the agent's image runs on each node, and the agent answers this process at the pod's address with mutual TLS.
 func TestAgentInPod(t *testing.T) {
+	t.Parallel()
 	c := kubelab.Shared(t)
 	ns, image := c.Namespace(t), c.AgentImage(t)
 	authority, err := trust.New("run", time.Hour)
@@ -83,6 +84,7 @@ func dial(t *testing.T, address string) net.Conn {
 
 // Pods talk to each other across nodes, and to the API server as the service "kubernetes".
 func TestPodNetwork(t *testing.T) {
+	t.Parallel()
 	c := kubelab.Shared(t)
 	ns := c.Namespace(t)
 	for _, n := range c.Nodes {

@@ -125,9 +125,31 @@ func loops() (backing map[string]string, err error) {
 			continue // it was detached meanwhile
 		}
 		name := filepath.Base(filepath.Dir(filepath.Dir(path)))
+		if below, ok := loopBelow("/dev/" + name); ok {
+			backing[name] = below
+			continue
+		}
 		backing[name] = strings.TrimSuffix(strings.TrimSpace(string(text)), " (deleted)")
 	}
 	return backing, err
+}
+
+// loopBelow returns the loop device that another one is over. The kernel shows the path of a device's file only where that is mounted.
+func loopBelow(path string) (below string, ok bool) {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", false
+	}
+	defer f.Close()
+	info, err := unix.IoctlLoopGetStatus64(int(f.Fd()))
+	if err != nil {
+		return "", false
+	}
+	const majorLoop = 7 // devices.txt of the kernel
+	if unix.Major(info.Rdevice) != majorLoop {
+		return "", false
+	}
+	return fmt.Sprintf("/dev/loop%d", unix.Minor(info.Rdevice)), true
 }
 
 // detachLoops detaches the loop devices over files of a folder, and those over such devices: a kubelet makes one for each volume in
@@ -167,7 +189,7 @@ func ours(name string, backing map[string]string, dir string) bool {
 		case strings.HasPrefix(below, dir+"/"):
 			return true
 		}
-		name = filepath.Base(below) // "/loop7" or "/dev/loop7"
+		name = filepath.Base(below)
 	}
 	return false
 }
