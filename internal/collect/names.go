@@ -1,6 +1,9 @@
 package collect
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // Names of the metrics of the kinds that this program reads itself. All storage systems share them, so that one query fits all.
 const (
@@ -77,6 +80,15 @@ const (
 // LatencyOperationsMin is the number of operations in an interval from which their mean latency is reported. The mean of a few
 // operations is noise, and storage systems report 0 or −1 without any.
 const LatencyOperationsMin = 10
+
+// Scale converts a value to its base unit. Dividing by a power of ten is exact where multiplying by its inverse is not: 800 µs are 0.0008 s, not
+// 0.0007999999999999999 s.
+func Scale(value, factor float64) float64 {
+	if factor > 0 && factor < 1 {
+		return value / math.Round(1/factor)
+	}
+	return value * factor
+}
 
 // FewOperations reports whether so many operations per second over so many seconds are too few for a mean latency.
 func FewOperations(perSecond, seconds float64) bool {

@@ -60,7 +60,7 @@ func volumeSamples(c *collect.Counters, r row, s schema) []collect.Sample {
 		put := func(name string, factor float64) func(value float64, ok bool) {
 			return func(value float64, ok bool) {
 				if ok {
-					out = append(out, collect.Sample{Name: name, Labels: labels, Value: value * factor, At: r.at})
+					out = append(out, collect.Sample{Name: name, Labels: labels, Value: collect.Scale(value, factor), At: r.at})
 				}
 			}
 		}

@@ -96,5 +96,5 @@ func sampleOf(e entity, name string, value float64, others map[string]float64, a
 	}
 	labels := e.labels()
 	maps.Copy(labels, s.labels)
-	return collect.Sample{Name: s.metric, Labels: labels, Value: value * s.factor, At: at}, true
+	return collect.Sample{Name: s.metric, Labels: labels, Value: collect.Scale(value, s.factor), At: at}, true
 }

@@ -35,10 +35,14 @@ func (c *central) Collect(ctx context.Context) (collect.Reading, error) {
 	reading.Clock = clock
 	query := url.Values{
 		"$startTime": {clock.Add(-c.o.Source.Interval - 2*sampling).UTC().Format(time.RFC3339)}, "$endTime": {clock.UTC().Format(time.RFC3339)},
-		"$samplingInterval": {strconv.Itoa(int(sampling.Seconds()))}, "$statType": {"AVG"}, "$select": {"*"},
+		"$samplingInterval": {strconv.Itoa(int(sampling.Seconds()))}, "$statType": {"AVG"},
 	}
 	failed := 0
 	for _, e := range entities {
+		query.Set("$select", "*")
+		if e.kind == "vm" {
+			query.Set("$select", "stats/*") // of the records below the VM
+		}
 		samples, err := c.statistics(ctx, e, query)
 		if err != nil {
 			if failed++; failed == 1 {

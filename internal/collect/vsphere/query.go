@@ -84,7 +84,7 @@ func samplesOf(o object, m *types.PerfEntityMetricCSV, known map[int32]counter, 
 			if v < 0 || c.operations != "" && !measured(v, series[c.operations+" "+s.Id.Instance], i) {
 				continue
 			}
-			value := float64(v) * c.factor
+			value := collect.Scale(float64(v), c.factor)
 			if c.perCPU {
 				value /= float64(o.cpus)
 			}
