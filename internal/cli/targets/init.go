@@ -33,6 +33,7 @@ type initTarget struct {
 
 	endpoint, fingerprint string // of a platform's management
 	user, secret          string
+	options               []string // NAME=VALUE
 }
 
 func newTargetsInit(p *console.Process) *cobra.Command {
@@ -42,9 +43,10 @@ func newTargetsInit(p *console.Process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init FILE",
 		Short: "Create and check a target file",
-		Long: "Init writes a commented target file for this machine (local), SSH hosts (ssh) libvirt hosts (libvirt) or\n" +
-			"a Nutanix cluster (nutanix) and checks it like bragg targets check. On a terminal it prompts for missing values. It never overwrites a file.\n\n" +
-			"The file contains no secrets: --bmc-secret gives their location.",
+		Long: "Init writes a commented target file for this machine (local), SSH hosts (ssh), libvirt hosts (libvirt) or a\n" +
+			"cluster (vsphere, nutanix, kubernetes) and checks it like bragg targets check. On a terminal it prompts for missing\n" +
+			"values. It never overwrites a file.\n\n" +
+			"The file contains no secrets: --secret and --bmc-secret give their location.",
 		Example: "  bragg targets init lab.yml\n" +
 			"  bragg targets init hosts.yml --provider ssh --node left=root@10.0.0.11 --node right=root@10.0.0.12 --pool /mnt/nvme\n" +
 			"  bragg targets init rack.yml --provider libvirt --node left=qemu+ssh://root@10.0.0.11/system --template ubuntu1604=debian-12.qcow2 \\\n" +
@@ -62,17 +64,18 @@ func newTargetsInit(p *console.Process) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&t.provider, "provider", "", "local, ssh, libvirt or nutanix")
+	f.StringVar(&t.provider, "provider", "", "local, ssh, libvirt, vsphere, nutanix or kubernetes")
 	f.StringVar(&t.name, "name", "", "name of the target in reports (default: the provider)")
 	f.StringArrayVar(&t.nodes, "node", nil, "`[ID=]ADDRESS` of a host (repeatable): USER@HOST:PORT, for libvirt also a URI; for local the number of nodes")
-	f.StringVar(&t.pool, "pool", "", "storage for VM disks: a folder on every host (ssh), a storage pool (libvirt) or a storage container (nutanix)")
-	f.StringVar(&t.network, "network", "", "network of VMs; libvirt: or bridge:NAME (default: default); nutanix: a subnet")
+	f.StringVar(&t.pool, "pool", "", "storage for VM disks: a folder on every host (ssh), storage pool (libvirt), datastore, storage container or storage class")
+	f.StringVar(&t.network, "network", "", "network of VMs; libvirt: or bridge:NAME (default: default); a port group (vsphere) or subnet (nutanix)")
 	f.StringVar(&t.addresses, "addresses", "", "`RANGE` of static addresses, FIRST-LAST/PREFIX[,GATEWAY] (default dhcp)")
 	f.StringArrayVar(&t.templates, "template", nil, "`NAME=IMAGE` of a template (repeatable)")
-	f.StringVar(&t.endpoint, "endpoint", "", "nutanix: address of Prism Central")
-	f.StringVar(&t.fingerprint, "fingerprint", "", "nutanix: SHA-256 of its certificate")
-	f.StringVar(&t.user, "user", "", "nutanix: user of Prism Central")
-	f.StringVar(&t.secret, "secret", "", "nutanix: location of the user's password: env:NAME, file:PATH or command:PROGRAM ARGUMENTS")
+	f.StringVar(&t.endpoint, "endpoint", "", "address of vCenter, Prism Central or the API server (kubernetes without it: the kubeconfig)")
+	f.StringVar(&t.fingerprint, "fingerprint", "", "SHA-256 of the certificate of the endpoint")
+	f.StringVar(&t.user, "user", "", "user at the endpoint")
+	f.StringVar(&t.secret, "secret", "", "location of the user's password, or of the token: env:NAME, file:PATH or command:PROGRAM ARGUMENTS")
+	f.StringArrayVar(&t.options, "option", nil, "`NAME=VALUE` of an option of the cluster's provider (repeatable)")
 	f.StringArrayVar(&t.bmcs, "bmc", nil, "`ID=PROTOCOL:ADDRESS` of the BMC of a node, redfish or ipmi (repeatable)")
 	f.StringVar(&t.bmcUser, "bmc-user", "", "user of the BMCs")
 	f.StringVar(&t.bmcSecret, "bmc-secret", "", "location of the BMC password: env:NAME, file:PATH or command:PROGRAM ARGUMENTS")
@@ -166,12 +169,12 @@ func (t *initTarget) ask(p *console.Process) error {
 	}
 	var err error
 	if t.provider == "" {
-		if t.provider, err = question("Provider: local (this machine), ssh (hosts), libvirt (hosts with VMs), nutanix (AHV cluster)", "ssh"); err != nil {
+		if t.provider, err = question("Provider: local (this machine), ssh (hosts), libvirt (hosts with VMs), vsphere, nutanix, kubernetes", "ssh"); err != nil {
 			return err
 		}
 	}
-	if t.provider == "nutanix" {
-		return t.askNutanix(question)
+	if cluster, ok := platforms[t.provider]; ok {
+		return t.askPlatform(cluster, question)
 	}
 	for len(t.nodes) == 0 && t.provider != "local" {
 		text := "Hosts, as USER@HOST, separated by spaces"

@@ -8,48 +8,132 @@ import (
 	"github.com/braggdev/bragg/internal/console"
 )
 
-// writeNutanix writes the part of a target whose platform finds its hosts by itself.
-func (t *initTarget) writeNutanix(b *strings.Builder) error {
-	secret, err := secretReference("--secret", t.secret)
-	if err != nil {
+// platform is what target files say about one kind of cluster that lists its nodes by itself.
+type platform struct {
+	endpoint        string // what it is: "Prism Central"
+	user            string // the usual one
+	secret          string // example of its location
+	pool, network   string // what they are; network "": VMs get none that can be chosen
+	images, example string // what an image may be
+	option          string // example of an option
+	kubeconfig      bool   // endpoint and secret may be left out
+	cvms            bool
+}
+
+var platforms = map[string]platform{
+	"nutanix": {
+		endpoint: "Prism Central", user: "admin", secret: "env:PRISM_PASSWORD", pool: "Storage container", network: "Subnet",
+		images:  "an image of Prism by name or id, or the path of a file (with a slash), which is uploaded once",
+		example: "bragg-debian-12", option: "cluster: NAME  # if Prism Central manages several", cvms: true,
+	},
+	"vsphere": {
+		endpoint: "vCenter", user: "bragg@vsphere.local", secret: "env:VCENTER_PASSWORD", pool: "Datastore", network: "Port group",
+		images:  "a template of vCenter by name, or the path of a file (with a slash), which is imported once",
+		example: "bragg-debian-12", option: "cluster: NAME  # if vCenter manages several",
+	},
+	"kubernetes": {
+		endpoint: "the API server", secret: "file:/etc/bragg/token", pool: "Storage class",
+		images: "a container image, for groups that need another one than the option image", example: "registry.example.com/bragg-pgbench:1.0",
+		option: "namespace: bench", kubeconfig: true,
+	},
+}
+
+// writePlatform writes the part of a target whose platform finds its hosts by itself.
+func (t *initTarget) writePlatform(b *strings.Builder, p platform) error {
+	if err := t.writeEndpoint(b, p); err != nil {
 		return err
 	}
-	fmt.Fprintf(b, "# Prism Central; port 9440 unless it has another.\nendpoint: %s\n", quoteYAML(t.endpoint))
-	if t.fingerprint != "" {
-		fmt.Fprintf(b, "fingerprint: %s\n", quoteYAML(t.fingerprint))
-	} else {
-		b.WriteString("# SHA-256 of its certificate, if no known authority signed it: bragg targets check shows it.\n# fingerprint: sha256:…\n")
+	if err := t.writeSecrets(b, p); err != nil {
+		return err
 	}
-	b.WriteString("\n# Location of secrets: env, file or command. This file contains no secrets.\ncredentials:\n")
-	fmt.Fprintf(b, "  platform:\n    user: %s\n    secret: %s\n", quoteYAML(t.user), secret)
-	if t.bmcSecret != "" {
-		reference, err := secretReference("--bmc-secret", t.bmcSecret)
-		if err != nil {
+	t.writeNamed(b, p.pool, "pool", t.pool)
+	if p.network != "" {
+		t.writeNamed(b, p.network, "network", t.network)
+		if err := t.writeAddresses(b); err != nil {
 			return err
 		}
-		fmt.Fprintf(b, "  bmc:\n    user: %s\n    secret: %s\n", quoteYAML(t.bmcUser), reference)
 	}
-	b.WriteString("\n# Storage container and subnet, by name or id; not needed if there is only one.\n")
-	for _, one := range [][2]string{{"pool", t.pool}, {"network", t.network}} {
-		if one[1] != "" {
-			fmt.Fprintf(b, "%s: %s\n", one[0], quoteYAML(one[1]))
-		} else {
-			fmt.Fprintf(b, "# %s: NAME\n", one[0])
-		}
-	}
-	if err := t.writeAddresses(b); err != nil {
-		return err
-	}
-	if err := t.writeTemplates(b, "an image of Prism by name or id, or the path of a file (with a slash), which is uploaded once",
-		"bragg-debian-12"); err != nil {
+	if err := t.writeTemplates(b, p.images, p.example); err != nil {
 		return err
 	}
 	if err := t.writeOptionalNodes(b); err != nil {
 		return err
 	}
-	fmt.Fprintf(b, "\n# Allow runs to power nodes off and on. That takes their CVMs down too, which is allowed apart.\nallow:\n  node_power: %v\n"+
-		"  cvms: %v\n", t.power, t.power)
-	b.WriteString("\n# The cluster, if Prism Central manages several.\n# options:\n#   cluster: NAME\n")
+	b.WriteString("\n# Allow runs to power nodes off and on")
+	if p.cvms {
+		b.WriteString(". That takes their CVMs down too, which is allowed apart")
+	}
+	fmt.Fprintf(b, ".\nallow:\n  node_power: %v\n", t.power)
+	if p.cvms {
+		fmt.Fprintf(b, "  cvms: %v\n", t.power)
+	}
+	return t.writeOptions(b, p)
+}
+
+func (t *initTarget) writeEndpoint(b *strings.Builder, p platform) error {
+	switch {
+	case t.endpoint != "":
+		fmt.Fprintf(b, "# %s%s\nendpoint: %s\n", strings.ToUpper(p.endpoint[:1]), p.endpoint[1:]+".", quoteYAML(t.endpoint))
+	case p.kubeconfig:
+		fmt.Fprintf(b, "# Without an endpoint the kubeconfig is used, as kubectl does.\n# endpoint: https://10.0.0.1:6443\n")
+		return nil
+	}
+	if t.fingerprint != "" {
+		fmt.Fprintf(b, "fingerprint: %s\n", quoteYAML(t.fingerprint))
+		return nil
+	}
+	b.WriteString("# SHA-256 of its certificate, if no known authority signed it: bragg targets check shows it.\n# fingerprint: sha256:…\n")
+	return nil
+}
+
+func (t *initTarget) writeSecrets(b *strings.Builder, p platform) error {
+	if t.secret == "" && t.bmcSecret == "" {
+		return nil
+	}
+	b.WriteString("\n# Location of secrets: env, file or command. This file contains no secrets.\ncredentials:\n")
+	for _, one := range []struct{ name, flag, user, secret string }{
+		{"platform", "--secret", t.user, t.secret}, {"bmc", "--bmc-secret", t.bmcUser, t.bmcSecret},
+	} {
+		if one.secret == "" {
+			continue
+		}
+		reference, err := secretReference(one.flag, one.secret)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(b, "  %s:\n", one.name)
+		if one.user != "" {
+			fmt.Fprintf(b, "    user: %s\n", quoteYAML(one.user))
+		}
+		fmt.Fprintf(b, "    secret: %s\n", reference)
+	}
+	return nil
+}
+
+// writeNamed writes a setting that may be left out.
+func (t *initTarget) writeNamed(b *strings.Builder, what, key, value string) {
+	fmt.Fprintf(b, "\n# %s, by name; not needed if there is only one, or a default.\n", what)
+	if value == "" {
+		fmt.Fprintf(b, "# %s: NAME\n", key)
+		return
+	}
+	fmt.Fprintf(b, "%s: %s\n", key, quoteYAML(value))
+}
+
+func (t *initTarget) writeOptions(b *strings.Builder, p platform) error {
+	b.WriteString("\n# Options of the provider: docs/formats/target.md\n")
+	if len(t.options) == 0 {
+		fmt.Fprintf(b, "# options:\n#   %s\n", p.option)
+		return nil
+	}
+	b.WriteString("options:\n")
+	for _, text := range t.options {
+		name, value, ok := strings.Cut(text, "=")
+		if !ok || name == "" || value == "" {
+			return console.BadFlag("--option "+quoteYAML(text)+" is not NAME=VALUE", "for example --option cluster=rack9")
+		}
+		fmt.Fprintf(b, "  %s: %s\n", quoteYAML(name), quoteYAML(value))
+	}
 	return nil
 }
 
@@ -57,7 +141,7 @@ func (t *initTarget) writeNutanix(b *strings.Builder) error {
 func (t *initTarget) writeOptionalNodes(b *strings.Builder) error {
 	b.WriteString("\n# Hosts are found. Listed ones come first, and may have a BMC: docs/guides/power.md\n")
 	if len(t.nodes) == 0 && len(t.bmcs) == 0 {
-		b.WriteString("# nodes:\n#   - id: ahv-1\n#     bmc: {protocol: redfish, address: 10.0.1.11, credential: bmc}\n")
+		b.WriteString("# nodes:\n#   - id: host-1\n#     bmc: {protocol: redfish, address: 10.0.1.11, credential: bmc}\n")
 		return nil
 	}
 	nodes, err := t.hosts()
@@ -74,15 +158,19 @@ func (t *initTarget) writeOptionalNodes(b *strings.Builder) error {
 	return nil
 }
 
-// validateNutanix checks the flags of platforms with an endpoint.
-func (t *initTarget) validateNutanix() error {
+// validatePlatform checks the flags of platforms with an endpoint.
+func (t *initTarget) validatePlatform(p platform) error {
 	switch {
-	case t.endpoint == "":
-		return console.BadFlag("--endpoint is missing", "the address of Prism Central: --endpoint prism.example.com")
-	case t.user == "" || t.secret == "":
-		return console.BadFlag("--user or --secret is missing", "for example --user bragg --secret env:PRISM_PASSWORD")
+	case t.endpoint == "" && !p.kubeconfig:
+		return console.BadFlag("--endpoint is missing", "the address of "+p.endpoint)
+	case p.kubeconfig && (t.endpoint == "") != (t.secret == ""):
+		return console.BadFlag("--endpoint and --secret go together", "without both, the kubeconfig is used")
+	case !p.kubeconfig && (t.user == "" || t.secret == ""):
+		return console.BadFlag("--user or --secret is missing", "for example --user "+p.user+" --secret "+p.secret)
+	case p.network == "" && (t.network != "" || t.addresses != ""):
+		return console.BadFlag("--network and --addresses are not for --provider "+t.provider, "")
 	case len(t.bmcs) > 0 && len(t.nodes) == 0:
-		return console.BadFlag("--bmc needs --node", "name each host with a BMC: --node "+cmp.Or(firstID(t.bmcs), "ahv-1"))
+		return console.BadFlag("--bmc needs --node", "name each host with a BMC: --node "+cmp.Or(firstID(t.bmcs), "host-1"))
 	}
 	return nil
 }
@@ -92,17 +180,19 @@ func firstID(bmcs []string) string {
 	return id
 }
 
-// askNutanix asks for what has no default. The password itself is not among it.
-func (t *initTarget) askNutanix(question func(text, byDefault string) (string, error)) error {
+// askPlatform asks for what has no default. The password itself is not among it.
+func (t *initTarget) askPlatform(p platform, question func(text, byDefault string) (string, error)) error {
 	for _, one := range []struct {
 		to              *string
 		text, byDefault string
+		skip            bool
 	}{
-		{&t.endpoint, "Address of Prism Central", ""},
-		{&t.user, "User of Prism Central", "admin"},
-		{&t.secret, "Location of the password: env:NAME, file:PATH or command:PROGRAM ARGUMENTS", "env:PRISM_PASSWORD"},
+		{&t.endpoint, "Address of " + p.endpoint, "", p.kubeconfig},
+		{&t.user, "User of " + p.endpoint, p.user, p.kubeconfig},
+		{&t.secret, "Location of the password: env:NAME, file:PATH or command:PROGRAM ARGUMENTS", p.secret, p.kubeconfig},
+		{&t.pool, p.pool + " for disks of VMs; empty: the only one, or a default", "", false},
 	} {
-		if *one.to != "" {
+		if *one.to != "" || one.skip {
 			continue
 		}
 		var err error
@@ -110,12 +200,32 @@ func (t *initTarget) askNutanix(question func(text, byDefault string) (string, e
 			return err
 		}
 	}
+	if p.kubeconfig {
+		return t.askOptions(question)
+	}
 	if len(t.templates) > 0 {
 		return nil
 	}
-	image, err := question("Image that VMs boot: name in Prism, or the path of a file", "")
+	image, err := question("Image that VMs boot: "+p.images, "")
 	if image != "" {
 		t.templates = []string{"ubuntu1604=" + image}
 	}
 	return err
+}
+
+// askOptions asks for what pods need.
+func (t *initTarget) askOptions(question func(text, byDefault string) (string, error)) error {
+	if len(t.options) > 0 {
+		return nil
+	}
+	for _, one := range [][2]string{{"namespace", "Namespace"}, {"image", "Container image with bragg-agent"}} {
+		answer, err := question(one[1], "")
+		if err != nil {
+			return err
+		}
+		if answer != "" {
+			t.options = append(t.options, one[0]+"="+answer)
+		}
+	}
+	return nil
 }

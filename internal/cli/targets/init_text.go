@@ -26,11 +26,12 @@ func (t *initTarget) text(file string) (string, error) {
 		textio.Shell("bragg", "targets", "check", file))
 	fmt.Fprintf(&b, "provider: %s\nname: %s  # name in reports\n\n", t.provider, quoteYAML(cmp.Or(t.name, t.provider)))
 	var err error
-	switch t.provider {
-	case "local":
+	p, cluster := platforms[t.provider]
+	switch {
+	case t.provider == "local":
 		err = t.writeLocal(&b)
-	case "nutanix":
-		err = t.writeNutanix(&b)
+	case cluster:
+		err = t.writePlatform(&b, p)
 	default:
 		err = t.writeHosts(&b)
 	}
@@ -50,21 +51,22 @@ func (t *initTarget) validate() error {
 			known = append(known, provider.Name)
 		}
 	}
+	p, cluster := platforms[t.provider]
 	switch {
 	case t.provider == "":
 		return console.BadFlag("--provider is missing", "choose one of "+strings.Join(known, ", "))
 	case !slices.Contains(known, t.provider):
 		return console.BadFlag("unknown provider "+strconv.Quote(t.provider), "choose one of "+strings.Join(known, ", "))
-	case t.provider != "nutanix" && (t.endpoint != "" || t.user != "" || t.secret != "" || t.fingerprint != ""):
-		return console.BadFlag("--endpoint, --user, --secret and --fingerprint are for --provider nutanix", "")
-	case t.provider == "nutanix":
-		if err := t.validateNutanix(); err != nil {
+	case !cluster && (t.endpoint != "" || t.user != "" || t.secret != "" || t.fingerprint != "" || len(t.options) > 0):
+		return console.BadFlag("--endpoint, --user, --secret, --fingerprint and --option are for --provider vsphere, nutanix and kubernetes", "")
+	case cluster:
+		if err := t.validatePlatform(p); err != nil {
 			return err
 		}
 	case t.provider != "local" && len(t.nodes) == 0:
 		return console.BadFlag("--node is missing", "name each host: --node left=root@10.0.0.11")
-	case t.provider != "libvirt" && t.provider != "nutanix" && (t.network != "" || t.addresses != "" || len(t.templates) > 0):
-		return console.BadFlag("--network, --addresses and --template are for --provider libvirt and nutanix", "")
+	case t.provider != "libvirt" && (t.network != "" || t.addresses != "" || len(t.templates) > 0):
+		return console.BadFlag("--network, --addresses and --template are not for --provider "+t.provider, "")
 	case t.provider == "local" && (t.pool != "" || len(t.bmcs) > 0 || t.power):
 		return console.BadFlag("--pool, --bmc and --allow-node-power have no meaning for --provider local", "nodes of the local target are virtual")
 	}

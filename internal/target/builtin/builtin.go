@@ -31,9 +31,9 @@ func Providers() []target.Provider {
 		local.Provider(),
 		fake.Provider(),
 		libvirt.Provider(),
-		nutanix.Provider(),
 		ssh.Provider(),
 		kube.Provider(),
+		nutanix.Provider(),
 		vsphere.Provider(),
 	}
 }
