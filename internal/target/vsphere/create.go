@@ -54,7 +54,7 @@ func (m *builder) Create(ctx context.Context, tag target.Tag, specs []target.VMS
 	if err != nil {
 		return nil, err
 	}
-	return m.buildAll(ctx, tag, plans, func(b *blueprint) (*origin, error) { return m.templates.get(ctx, tag, b.spec.Template) })
+	return m.buildAll(ctx, tag, plans, func(b *blueprint) (*origin, error) { return m.templates.get(ctx, b.spec.Template) })
 }
 
 // plan checks what can be known before anything is made, and gives each VM its identity and address.

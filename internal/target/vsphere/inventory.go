@@ -13,12 +13,16 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/target/vsphere/meter"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
 // Inventory describes the cluster. The order of nodes is that of the target file, then that of their names.
 func (t *Target) Inventory(ctx context.Context) (target.Inventory, error) {
 	if err := t.usable(ctx); err != nil {
+		return target.Inventory{}, err
+	}
+	if err := t.checkPrivileges(ctx); err != nil {
 		return target.Inventory{}, err
 	}
 	hosts, err := t.readHosts(ctx)
@@ -46,7 +50,7 @@ func (t *Target) Inventory(ctx context.Context) (target.Inventory, error) {
 	for _, h := range hosts {
 		inventory.Nodes = append(inventory.Nodes, t.describe(h))
 	}
-	inventory.Facts = slices.Concat(t.config.Facts, t.facts(hosts, ds, config), t.power.facts(), t.addresses.Facts())
+	inventory.Facts = slices.Concat(t.config.Facts, t.facts(hosts, ds, config), meter.Facts(), t.power.facts(), t.addresses.Facts())
 	return inventory, nil
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -97,21 +96,10 @@ func rigOf(t *testing.T, s *vcsimtest.Server) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	password := filepath.Join(t.TempDir(), "password")
-	if err := os.WriteFile(password, []byte(vcsimtest.Password+"\n"), 0o600); err != nil {
+	text, err := s.TargetFile(t.TempDir(), "")
+	if err != nil {
 		t.Fatal(err)
 	}
-	text := fmt.Sprintf(`
-provider: vsphere
-name: cluster
-endpoint: %s
-fingerprint: %s
-credentials:
-  platform: {user: %s, secret: {file: %s}}
-pool: LocalDS_0
-network: VM Network
-templates: {linux: %s}
-`, s.Endpoint, s.Fingerprint, vcsimtest.User, password, vcsimtest.Template)
 	c, list := target.ParseConfig("target.yml", []byte(text), []target.Provider{Provider()})
 	if len(list) > 0 {
 		t.Fatal(list)

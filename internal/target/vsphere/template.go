@@ -31,7 +31,7 @@ type templates struct {
 func (t *templates) names() []string { return slices.Sorted(maps.Keys(t.config.Templates)) }
 
 // get finds a template: a template or VM of the vCenter by its name or path, or a file that is imported once.
-func (t *templates) get(ctx context.Context, _ target.Tag, name string) (*origin, error) {
+func (t *templates) get(ctx context.Context, name string) (*origin, error) {
 	value, ok := t.config.Templates[name]
 	if !ok {
 		e := &diag.Error{

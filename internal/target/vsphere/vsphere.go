@@ -15,12 +15,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/address"
 	"github.com/braggdev/bragg/internal/target/bmc"
 	"github.com/braggdev/bragg/internal/target/login"
+	"github.com/braggdev/bragg/internal/target/vsphere/meter"
 	"github.com/braggdev/bragg/internal/target/vsphere/vcenter"
 )
 
@@ -36,8 +38,12 @@ type Target struct {
 	*agents     // connections to agents
 	*maintainer // maintenance mode of hosts
 	*lock
-	config target.Config // its nodes have the ids of the cluster's hosts
-	power  *nodePower
+	*meter.Meter               // metrics of nodes and VMs
+	config       target.Config // its nodes have the ids of the cluster's hosts
+	power        *nodePower
+
+	privileges sync.Mutex
+	privileged bool // the user has all privileges
 }
 
 var (
@@ -58,6 +64,9 @@ var (
 	_ target.HostChecker        = (*Target)(nil)
 	_ target.GuestLogins        = (*Target)(nil)
 	_ target.Maintainer         = (*Target)(nil)
+	_ target.EventWatcher       = (*Target)(nil)
+	_ target.NodeMeter          = (*Target)(nil)
+	_ target.VMMeter            = (*Target)(nil)
 	_ target.Reverter           = (*Target)(nil)
 )
 
@@ -136,7 +145,7 @@ func prepare(ctx context.Context, vc *vcenter.Client, c target.Config, s setting
 	removing := &remover{site: where, locks: vms, agents: calls, power: power}
 	return &Target{
 		site: where, config: c, remover: removing, agents: calls, lock: &lock{site: where}, power: power,
-		maintainer: &maintainer{site: where, allowed: c.Allow.Maintenance},
+		Meter: meter.New(vc, metered{where}), maintainer: &maintainer{site: where, allowed: c.Allow.Maintenance},
 		builder:    &builder{site: where, templates: images, guests: guests, addresses: &address.Allocator{Range: s.addresses}, locks: vms, remover: removing},
 		operations: &operations{site: where, locks: vms, agents: calls, guests: guests},
 	}, nil

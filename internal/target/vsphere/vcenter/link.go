@@ -15,6 +15,7 @@ import (
 
 	"github.com/vmware/govmomi/fault"
 	"github.com/vmware/govmomi/session"
+	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 
@@ -47,7 +48,7 @@ func (l *link) RoundTrip(ctx context.Context, req, res soap.HasFault) error {
 	round := l.round
 	l.mu.Unlock()
 	err := repeating{l}.RoundTrip(ctx, req, res)
-	if !fault.Is(err, &types.NotAuthenticated{}) {
+	if !fault.Is(err, &types.NotAuthenticated{}) && !(err == nil && unseen(res)) {
 		return err
 	}
 	if err := l.login(ctx, round); err != nil {
@@ -55,6 +56,29 @@ func (l *link) RoundTrip(ctx context.Context, req, res soap.HasFault) error {
 	}
 	clearBody(res)
 	return repeating{l}.RoundTrip(ctx, req, res)
+}
+
+// unseen reports whether an answer leaves out properties because the session ended: reading properties does not fail then.
+func unseen(res soap.HasFault) bool {
+	var objects []types.ObjectContent
+	switch b := res.(type) {
+	case *methods.RetrievePropertiesExBody:
+		if b.Res != nil && b.Res.Returnval != nil {
+			objects = b.Res.Returnval.Objects
+		}
+	case *methods.ContinueRetrievePropertiesExBody:
+		if b.Res != nil {
+			objects = b.Res.Returnval.Objects
+		}
+	}
+	for _, o := range objects {
+		for _, m := range o.MissingSet {
+			if fault.Is(m.Fault.Fault, &types.NotAuthenticated{}) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // login logs in, unless another caller did so since the caller's round.

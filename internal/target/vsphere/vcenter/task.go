@@ -55,10 +55,29 @@ func (c *Client) Run(ctx context.Context, t Task) (result types.AnyType, err err
 		}
 		pause = min(2*pause, busyPauseMax)
 	}
-	if (errors.Is(err, ErrLost) || WrongPower(err)) && t.Done != nil && t.Done(ctx) {
+	if (errors.Is(err, ErrLost) || WrongPower(err)) && t.done(ctx) {
 		return nil, nil
 	}
 	return result, err
+}
+
+// lostLooks is how often the effect of a task is looked for that was lost: it may still be under way.
+const lostLooks = 10
+
+// done reports whether the effect is there.
+func (t Task) done(ctx context.Context) bool {
+	if t.Done == nil {
+		return false
+	}
+	for range lostLooks {
+		if t.Done(ctx) {
+			return true
+		}
+		if wait.For(ctx, lookMax/4) != nil {
+			return false
+		}
+	}
+	return false
 }
 
 func (c *Client) attempt(ctx context.Context, t Task) (types.AnyType, error) {

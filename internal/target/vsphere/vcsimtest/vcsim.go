@@ -29,6 +29,7 @@ import (
 const (
 	User     = "bragg@vsphere.local"
 	Password = "s3cret-of-the-vcenter"
+	Admin    = "admin@vsphere.local" // the harness
 	Cluster  = "DC0_C0"
 	Template = "linux"
 	Foreign  = "DC0_C0_RP0_VM0" // a VM that runs and belongs to a user
@@ -82,11 +83,14 @@ func Start(o Options) (*Server, error) {
 		}
 		inner.ServeHTTP(w, r)
 	})
+	m.Map().SessionManager().ValidLogin = func(l *types.Login) bool {
+		return l.UserName == User && l.Password == Password || l.UserName == Admin && l.Password == Admin
+	}
 	sum := sha256.Sum256(s.server.Certificate().Raw)
 	s.Endpoint, s.Fingerprint = s.server.URL.Host, hex.EncodeToString(sum[:])
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	var err error
-	if s.client, err = govmomi.NewClient(s.ctx, s.server.URL, true); err != nil {
+	if s.client, err = govmomi.NewClient(s.ctx, &url.URL{Scheme: "https", Host: s.server.URL.Host, Path: s.server.URL.Path, User: url.UserPassword(Admin, Admin)}, true); err != nil {
 		s.Close()
 		return nil, fmt.Errorf("log in to the vCenter: %w", err)
 	}

@@ -1,0 +1,161 @@
+// Package events follows what a vCenter reports of one cluster: restarts by HA, moves by DRS, hosts that are lost, alarms.
+//
+//	Watch ──▶ every few seconds: events since the last one ──▶ those of our hosts and VMs ──▶ target.PlatformEvent
+//
+// It polls with QueryEvents and keeps nothing in the vCenter: a collector of events ends with its session.
+package events
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/vmware/govmomi/event"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/target/vsphere/vcenter"
+	"github.com/braggdev/bragg/internal/textio"
+	"github.com/braggdev/bragg/internal/wait"
+)
+
+const (
+	pollPause = 3 * time.Second
+	// failedPauseMax is between two attempts while the vCenter does not answer.
+	failedPauseMax = time.Minute
+	// overlap is how far each query goes back: events get their time before they can be read.
+	overlap      = 30 * time.Second
+	textRunesMax = 300
+	// seenMax bounds the keys of events that are known; a query that goes back further than them repeats none, because it
+	// asks for later events.
+	seenMax = 10_000
+)
+
+// Source knows what the events are of.
+type Source interface {
+	// VMName returns the name in the run of a VM with the tag; "" for any other.
+	VMName(ctx context.Context, vm types.ManagedObjectReference) string
+	// Host reports whether a host is one of the cluster.
+	Host(ctx context.Context, host types.ManagedObjectReference) bool
+}
+
+// Watch calls see for events of the cluster from now on, until ctx ends.
+func Watch(ctx context.Context, vc *vcenter.Client, cluster types.ManagedObjectReference, s Source, see func(target.PlatformEvent)) error {
+	w := &watcher{vc: vc, cluster: cluster, source: s, see: see, own: vc.IsUser, seen: map[int32]bool{}}
+	began, offset, err := vc.Now(ctx)
+	if err != nil {
+		return unless(ctx, err)
+	}
+	w.began, w.since, w.offset = began, began, offset
+	pause := pollPause
+	for {
+		err := w.poll(ctx)
+		var refused *diag.Error
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case errors.As(err, &refused) && refused.Code == "vsphere-privilege", errors.Is(err, vcenter.ErrClosed):
+			return err
+		case err != nil:
+			pause = min(2*pause, failedPauseMax)
+		default:
+			pause = pollPause
+		}
+		if wait.For(ctx, pause) != nil {
+			return nil
+		}
+	}
+}
+
+func unless(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+type watcher struct {
+	vc           *vcenter.Client
+	cluster      types.ManagedObjectReference
+	source       Source
+	see          func(target.PlatformEvent)
+	own          func(user string) bool
+	began, since time.Time // by the vCenter's clock
+	offset       time.Duration
+	seen         map[int32]bool
+}
+
+func (w *watcher) poll(ctx context.Context) error {
+	begin := w.since.Add(-overlap)
+	if begin.Before(w.began) {
+		begin = w.began
+	}
+	found, err := event.NewManager(w.vc.Client).QueryEvents(ctx, types.EventFilterSpec{
+		Entity: &types.EventFilterSpecByEntity{Entity: w.cluster, Recursion: types.EventFilterSpecRecursionOptionAll},
+		Time:   &types.EventFilterSpecByTime{BeginTime: &begin},
+	})
+	if err != nil {
+		return w.vc.Explain("read the events of the cluster", err)
+	}
+	slices.SortFunc(found, func(a, b types.BaseEvent) int { return int(a.GetEvent().Key) - int(b.GetEvent().Key) })
+	if len(w.seen) > seenMax {
+		clear(w.seen)
+		for _, one := range found[:max(0, len(found)-seenMax)] {
+			w.seen[one.GetEvent().Key] = true
+		}
+	}
+	for _, one := range found {
+		e := one.GetEvent()
+		if w.seen[e.Key] {
+			continue
+		}
+		w.seen[e.Key] = true
+		if e.CreatedTime.After(w.since) {
+			w.since = e.CreatedTime
+		}
+		if p, ok := w.convert(ctx, one); ok {
+			w.see(p)
+		}
+	}
+	return nil
+}
+
+// convert makes an event of the vCenter one of the platform; false: it concerns neither our VMs nor our hosts, or this
+// program caused it.
+func (w *watcher) convert(ctx context.Context, one types.BaseEvent) (target.PlatformEvent, bool) {
+	e := one.GetEvent()
+	kind, from := kindOf(one)
+	if kind == "" {
+		return target.PlatformEvent{}, false
+	}
+	p := target.PlatformEvent{At: e.CreatedTime.Add(w.offset), Kind: kind, Text: textio.Clip(textio.Line(e.FullFormattedMessage), textRunesMax)}
+	if p.Text == "" {
+		p.Text = nameOf(one)
+	}
+	if e.Host != nil {
+		p.NodeID = e.Host.Host.Value
+	}
+	if from != nil {
+		p.From = from.Host.Value
+	}
+	switch kind {
+	case target.PlatformRestarted, target.PlatformMoved, target.PlatformStopped:
+		if e.Vm == nil || e.UserName != "" && w.own(e.UserName) {
+			return p, false // the run's own operations are events of the run already
+		}
+		p.VM = w.source.VMName(ctx, e.Vm.Vm)
+		return p, p.VM != ""
+	case target.PlatformNodeDown, target.PlatformNodeUp:
+		if from != nil {
+			p.NodeID, p.From = from.Host.Value, ""
+		}
+		return p, p.NodeID != "" && w.source.Host(ctx, types.ManagedObjectReference{Type: "HostSystem", Value: p.NodeID})
+	}
+	if e.Vm != nil {
+		p.VM = w.source.VMName(ctx, e.Vm.Vm)
+		return p, p.VM != ""
+	}
+	return p, true
+}

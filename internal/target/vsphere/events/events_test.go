@@ -1,0 +1,78 @@
+package events
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/braggdev/bragg/internal/target"
+)
+
+type source struct{}
+
+func (source) VMName(_ context.Context, vm types.ManagedObjectReference) string {
+	return map[string]string{"vm-1": "OLTP-0001"}[vm.Value]
+}
+
+func (source) Host(_ context.Context, h types.ManagedObjectReference) bool {
+	return h.Value == "host-1" || h.Value == "host-2"
+}
+
+func host(id string) types.HostEventArgument {
+	return types.HostEventArgument{Host: types.ManagedObjectReference{Type: "HostSystem", Value: id}}
+}
+
+func TestKinds(t *testing.T) {
+	created := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	about := func(vm, on, user string) types.Event {
+		e := types.Event{CreatedTime: created, UserName: user, FullFormattedMessage: "it\nhappened"}
+		if vm != "" {
+			e.Vm = &types.VmEventArgument{Vm: types.ManagedObjectReference{Type: "VirtualMachine", Value: vm}}
+		}
+		if on != "" {
+			h := host(on)
+			e.Host = &h
+		}
+		return e
+	}
+	vmEvent := func(vm, on, user string) types.VmEvent { return types.VmEvent{Event: about(vm, on, user)} }
+	hostEvent := func(on string) types.HostEvent { return types.HostEvent{Event: about("", on, "")} }
+	restarted := &types.VmRestartedOnAlternateHostEvent{SourceHost: host("host-1")}
+	restarted.Event = about("vm-1", "host-2", "")
+	for name, c := range map[string]struct {
+		event types.BaseEvent
+		want  target.PlatformEvent // without a kind: not reported
+	}{
+		"HA": {restarted, target.PlatformEvent{Kind: target.PlatformRestarted, VM: "OLTP-0001", NodeID: "host-2", From: "host-1"}},
+		"DRS": {&types.DrsVmMigratedEvent{VmMigratedEvent: types.VmMigratedEvent{VmEvent: vmEvent("vm-1", "host-2", ""), SourceHost: host("host-1")}},
+			target.PlatformEvent{Kind: target.PlatformMoved, VM: "OLTP-0001", NodeID: "host-2", From: "host-1"}},
+		"a VM of others":  {&types.VmPoweredOffEvent{VmEvent: vmEvent("vm-9", "host-2", "")}, target.PlatformEvent{}},
+		"the run itself":  {&types.VmPoweredOffEvent{VmEvent: vmEvent("vm-1", "host-2", "bragg")}, target.PlatformEvent{}},
+		"a user":          {&types.VmPoweredOffEvent{VmEvent: vmEvent("vm-1", "host-2", "root")}, target.PlatformEvent{Kind: target.PlatformStopped, VM: "OLTP-0001", NodeID: "host-2"}},
+		"host lost":       {&types.HostConnectionLostEvent{HostEvent: hostEvent("host-1")}, target.PlatformEvent{Kind: target.PlatformNodeDown, NodeID: "host-1"}},
+		"host of others":  {&types.HostConnectionLostEvent{HostEvent: hostEvent("host-9")}, target.PlatformEvent{}},
+		"host back":       {&types.HostConnectedEvent{HostEvent: hostEvent("host-1")}, target.PlatformEvent{Kind: target.PlatformNodeUp, NodeID: "host-1"}},
+		"HA sees it lost": {&types.DasHostFailedEvent{ClusterEvent: types.ClusterEvent{Event: about("", "", "")}, FailedHost: host("host-2")}, target.PlatformEvent{Kind: target.PlatformNodeDown, NodeID: "host-2"}},
+		"storage": {&types.EventEx{Event: about("", "host-1", ""), EventTypeId: "esx.problem.storage.apd.start", Severity: "warning"},
+			target.PlatformEvent{Kind: target.PlatformAlarm, NodeID: "host-1"}},
+		"alarm":       {&types.AlarmStatusChangedEvent{AlarmEvent: types.AlarmEvent{Event: about("", "host-1", "")}, To: "red"}, target.PlatformEvent{Kind: target.PlatformAlarm, NodeID: "host-1"}},
+		"alarm ended": {&types.AlarmStatusChangedEvent{AlarmEvent: types.AlarmEvent{Event: about("", "host-1", "")}, To: "green"}, target.PlatformEvent{}},
+		"a login":     {&types.UserLoginSessionEvent{}, target.PlatformEvent{}},
+	} {
+		w := &watcher{source: source{}, own: func(user string) bool { return user == "bragg" }, offset: time.Hour}
+		got, ok := w.convert(t.Context(), c.event)
+		if ok != (c.want.Kind != "") {
+			t.Errorf("%s: reported %t: %+v", name, ok, got)
+			continue
+		}
+		if !ok {
+			continue
+		}
+		c.want.At, c.want.Text = created.Add(time.Hour), "it happened"
+		if got.At != c.want.At || got.Kind != c.want.Kind || got.VM != c.want.VM || got.NodeID != c.want.NodeID || got.From != c.want.From || got.Text == "" {
+			t.Errorf("%s: got %+v, want %+v", name, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,181 @@
+package faults
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log"
+	"os"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/braggdev/bragg/internal/lease"
+	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/target/targettest"
+	"github.com/braggdev/bragg/internal/target/vsphere"
+	"github.com/braggdev/bragg/internal/target/vsphere/vcsimtest"
+)
+
+// asController makes the test's program a controller that is killed.
+const asController = "__controller"
+
+func TestMain(m *testing.M) {
+	if len(os.Args) == 3 && os.Args[1] == asController {
+		if err := control(os.Args[2]); err != nil {
+			log.Fatal(err)
+		}
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// order is the argument of a controller.
+type order struct {
+	File string     // target file
+	Tag  target.Tag // of its run
+}
+
+// control does what a run does with VMs.
+func control(text string) error {
+	var o order
+	if err := json.Unmarshal([]byte(text), &o); err != nil {
+		return err
+	}
+	file, err := os.ReadFile(o.File)
+	if err != nil {
+		return err
+	}
+	c, list := target.ParseConfig(o.File, file, []target.Provider{vsphere.Provider()})
+	if len(list) > 0 {
+		return list.Err()
+	}
+	ctx := context.Background()
+	v, err := vsphere.Provider().Open(ctx, c, target.OpenOptions{})
+	if err != nil {
+		return err
+	}
+	if _, err := v.(target.Locker).Lock(ctx, lease.NewHolder(o.Tag.Run, 0)); err != nil {
+		return err
+	}
+	vms, err := v.Create(ctx, o.Tag, specs(ctx, v, 3))
+	if err != nil {
+		return err
+	}
+	p := v.(target.Placer)
+	if err := p.SetHA(ctx, o.Tag, vms, false); err != nil {
+		return err
+	}
+	if err := p.SetBalancing(ctx, o.Tag, vms, false); err != nil {
+		return err
+	}
+	if err := v.(target.VMPower).PowerOnVMs(ctx, o.Tag, vms); err != nil {
+		return err
+	}
+	if _, err := v.(target.Cloner).CloneVM(ctx, o.Tag, vms[0], clones(specs(ctx, v, 1)), true); err != nil {
+		return err
+	}
+	return v.Delete(ctx, o.Tag, vms)
+}
+
+func clones(all []target.VMSpec) []target.VMSpec {
+	for i := range all {
+		all[i].Name, all[i].Group = fmt.Sprint("CLONE-", i), "CLONE"
+	}
+	return all
+}
+
+func specs(ctx context.Context, v target.Target, n int) []target.VMSpec {
+	inventory, err := v.Inventory(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	all := make([]target.VMSpec, n)
+	for i := range all {
+		all[i] = target.VMSpec{
+			Name: fmt.Sprintf("OLTP-%04d", i+1), Group: "OLTP", Ordinal: i, Template: "linux", VCPUs: 1, RAMBytes: 512 << 20,
+			DiskBytes: []int64{4 << 20}, NodeID: inventory.Nodes[i%len(inventory.Nodes)].ID,
+		}
+	}
+	return all
+}
+
+// rig is a vCenter of one test.
+type rig struct {
+	*vcsimtest.Server
+	dir, file string
+	config    target.Config
+	tag       target.Tag
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	s, err := vcsimtest.Start(vcsimtest.Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	r := &rig{Server: s, dir: t.TempDir(), tag: targettest.NewTag("run-1")}
+	r.parse(t, "")
+	return r
+}
+
+func (r *rig) parse(t *testing.T, more string) {
+	t.Helper()
+	text, err := r.TargetFile(r.dir, more)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.file = r.dir + "/target.yml"
+	if err := os.WriteFile(r.file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, list := target.ParseConfig(r.file, []byte(text), []target.Provider{vsphere.Provider()})
+	if len(list) > 0 {
+		t.Fatal(list)
+	}
+	r.config = c
+}
+
+func (r *rig) open(t *testing.T) target.Target {
+	t.Helper()
+	v, err := vsphere.Provider().Open(t.Context(), r.config, target.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = v.Close() })
+	return v
+}
+
+func (r *rig) create(t *testing.T, v target.Target, n int) []target.VM {
+	t.Helper()
+	vms, err := v.Create(t.Context(), r.tag, specs(t.Context(), v, n))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return vms
+}
+
+// left lists the VMs that are not those of the user.
+func (r *rig) left() []string {
+	var all []string
+	for name := range r.VMs() {
+		if name != vcsimtest.Foreign && name != vcsimtest.Template {
+			all = append(all, name)
+		}
+	}
+	return all
+}
+
+// noSecret fails if a text holds the password of the vCenter.
+func noSecret(t *testing.T, what string, v any) {
+	t.Helper()
+	text := fmt.Sprintf("%v %+v %#v", v, v, v)
+	if encoded, err := json.Marshal(v); err == nil {
+		text += string(encoded)
+	}
+	if strings.Contains(text, vcsimtest.Password) {
+		t.Errorf("%s holds the password: %.300s", what, text)
+	}
+}
