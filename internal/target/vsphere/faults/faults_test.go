@@ -166,7 +166,7 @@ func TestLostTasks(t *testing.T) {
 	if err := power.PowerOffVMs(t.Context(), r.tag, vms); err != nil {
 		t.Error(err)
 	}
-	// The result of a snapshot cannot be told from that of an older one.
+	// The result of a snapshot cannot be distinguished from that of an older one.
 	if err := v.(target.Snapshotter).SnapshotVMs(t.Context(), r.tag, vms, "s"); err == nil {
 		t.Error("a snapshot whose task was lost succeeded")
 	}
@@ -387,7 +387,7 @@ func TestLoginErrors(t *testing.T) {
 		"another certificate": {func(c *target.Config) { c.Fingerprint = strings.Repeat("0", 64) }, "vsphere-certificate"},
 		"no fingerprint":      {func(c *target.Config) { c.Fingerprint = "" }, "vsphere-certificate"},
 		"another user": {func(c *target.Config) {
-			c.Credentials = map[string]target.Credential{"platform": {User: "nobody@vsphere.local", Secret: c.Credentials["platform"].Secret}}
+			c.Credentials = map[string]target.Credential{"platform": {User: "stranger@vsphere.local", Secret: c.Credentials["platform"].Secret}}
 		}, "vsphere-login"},
 		"no user":         {func(c *target.Config) { c.Credentials = nil }, "vsphere-credential"},
 		"nothing there":   {func(c *target.Config) { c.Endpoint = "127.0.0.1:1"; c.TLS = target.TLSUnverified }, "vsphere-unreachable"},
