@@ -265,3 +265,35 @@ func FuzzParseConfig(f *testing.F) {
 		}
 	})
 }
+
+// A source of the target's own kind needs no address: it is the endpoint, with its trust and credential.
+func TestSourceOfThePlatform(t *testing.T) {
+	providers := append(providers(), target.Provider{Name: "vsphere"}, target.Provider{Name: "nutanix"})
+	parse := func(text string) (target.Config, string) {
+		c, list := target.ParseConfig("t.yml", []byte(text), providers)
+		var all strings.Builder
+		if err := diag.Render(&all, list); err != nil {
+			t.Fatal(err)
+		}
+		return c, all.String()
+	}
+	pin := strings.Repeat("0a", 32)
+	c, problems := parse("provider: nutanix\nnodes: [{id: a}]\nendpoint: prism.lab\nfingerprint: \"" + pin + "\"\ncredentials: {api_key: {secret: {env: X}}}\nsources: [{name: p, kind: nutanix}, {name: v, kind: vsphere, url: \"https://vc\"}]")
+	want := target.Source{Name: "p", Kind: "nutanix", URL: "https://prism.lab:9440", Fingerprint: pin, Credential: "api_key"}
+	if problems != "" || !reflect.DeepEqual(c.Resolved(c.Sources[0]), want) || c.Resolved(c.Sources[1]).URL != "https://vc" {
+		t.Errorf("%s%+v", problems, c.Resolved(c.Sources[0]))
+	}
+	c, problems = parse("provider: vsphere\nnodes: [{id: a}]\nendpoint: https://vc.lab/sdk\ncredentials: {platform: {user: u, secret: {env: X}}}\nsources: [{name: v, kind: vsphere}]")
+	if got := c.Resolved(c.Sources[0]); problems != "" || got.URL != "https://vc.lab/sdk" || got.Credential != "platform" {
+		t.Errorf("%s%+v", problems, got)
+	}
+	for text, want := range map[string]string{
+		"provider: vsphere\nnodes: [{id: a}]\nendpoint: vc\nsources: [{name: v, kind: nutanix}]":                  `key "url" is missing`,
+		"provider: vsphere\nnodes: [{id: a}]\nsources: [{name: v, kind: vsphere}]":                                `key "url" is missing`,
+		"provider: vsphere\nnodes: [{id: a}]\nendpoint: vc\nsources: [{name: v, kind: vsphere, ca_file: /x.pem}]": "need a url",
+	} {
+		if _, problems := parse(text); !strings.Contains(problems, want) {
+			t.Errorf("%s: got %s, want %q", text, problems, want)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package target
 
 import (
+	"net"
 	"net/url"
 	"regexp"
 	"slices"
@@ -32,9 +33,10 @@ var exporterKinds = SourceKinds()[:4]
 // Source is a place that counts what the storage did during a run: an exporter, or the management of a storage system. Package collect
 // reads them. A source is read and never changed.
 type Source struct {
-	Name     string        `json:"name"` // the label source of its samples
-	Kind     string        `json:"kind"`
-	URL      string        `json:"url"`
+	Name string `json:"name"` // the label source of its samples
+	Kind string `json:"kind"`
+	// URL may be empty if the kind is the provider of the target: the source is then its Endpoint.
+	URL      string        `json:"url,omitempty"`
 	Interval time.Duration `json:"interval_ns,omitempty"` // between two readings; 0: the default of its kind
 	// Credential names an entry of Config.Credentials; without a user, its secret is a token.
 	Credential  string `json:"credential,omitempty"`
@@ -52,6 +54,31 @@ type Source struct {
 	// Objects lists volumes, containers, datastores and VMs to read beside those of the run; an entry may end with "*".
 	Objects []string `json:"objects,omitempty"`
 }
+
+// Resolved returns a source with its address. A source without one is the platform itself: it has the endpoint of the target, its trust and its
+// credential.
+func (c *Config) Resolved(s Source) Source {
+	if s.URL != "" || s.Kind != c.Provider {
+		return s
+	}
+	s.URL, s.TLS, s.Fingerprint, s.CAFile = c.Endpoint, c.TLS, c.Fingerprint, c.CAFile
+	if !strings.Contains(s.URL, "://") {
+		s.URL = "https://" + s.URL
+	}
+	if u, err := url.Parse(s.URL); err == nil && s.Kind == SourceNutanix && u.Port() == "" {
+		u.Host = net.JoinHostPort(u.Hostname(), prismPort)
+		s.URL = u.String()
+	}
+	for _, name := range []string{"platform", "api_key"} {
+		if _, ok := c.Credentials[name]; ok && s.Credential == "" {
+			s.Credential = name
+		}
+	}
+	return s
+}
+
+// prismPort is that of Prism.
+const prismPort = "9440"
 
 // IsExporter reports whether the source serves Prometheus' text format.
 func (s Source) IsExporter() bool { return slices.Contains(exporterKinds, s.Kind) }
@@ -101,7 +128,7 @@ func (p sourceParser) source(item *yaml.Node) Source {
 	entries := p.record(entry{item, item}, "source",
 		field{"name", func(e entry) { s.Name = p.matching(e, sourceName, "letters, digits, dots, dashes and underscores") }, true},
 		field{"kind", func(e entry) { s.Kind = p.oneOf(e, "kind of source", SourceKinds()...) }, true},
-		field{"url", into(&s.URL, p.serviceURL), true},
+		field{key: "url", read: into(&s.URL, p.serviceURL)},
 		field{key: "interval", read: into(&s.Interval, p.sourceInterval)},
 		field{key: "credential", read: into(&s.Credential, p.text)},
 		field{key: "tls", read: func(e entry) { s.TLS = p.oneOf(e, "TLS mode", TLSVerified, TLSUnverified, TLSNone) }},
@@ -224,10 +251,27 @@ func (p sourceParser) renames(e entry) map[string]string {
 	return out
 }
 
+// sourceEntries are the keys of a source.
+func sourceEntries(item *yaml.Node) []entry {
+	var all []entry
+	for i := 0; item.Kind == yaml.MappingNode && i+1 < len(item.Content); i += 2 {
+		all = append(all, entry{item.Content[i], item.Content[i+1]})
+	}
+	return all
+}
+
 // checkSources reports sources that refer to what the file does not have.
 func (p sourceParser) checkSources(e entry, c *Config) {
 	for i, s := range c.Sources {
 		item := e.value.Content[i]
+		entries := sourceEntries(item)
+		switch own := s.Kind == c.Provider && c.Endpoint != ""; {
+		case has(entries, "url"):
+		case !own:
+			p.errorf(item, "target-missing-key", "", `source: key "url" is missing`)
+		case slices.ContainsFunc([]string{"credential", "tls", "fingerprint", "ca_file"}, func(key string) bool { return has(entries, key) }):
+			p.errorf(item, "target-source", "", "source %q: credential, tls, fingerprint and ca_file need a url: without one they are those of the target", s.Name)
+		}
 		if _, ok := c.Credentials[s.Credential]; s.Credential != "" && !ok {
 			p.errorf(item, "target-credential", "", "source %q: no credential %q in this file", s.Name, s.Credential)
 		}

@@ -68,6 +68,7 @@ func Facts(c *target.Config) []result.SourceInfo {
 func Sources(c *target.Config) []target.Source {
 	list := slices.Clone(c.Sources)
 	for i := range list {
+		list[i] = c.Resolved(list[i])
 		if kind, err := kindOf(list[i]); err == nil {
 			list[i].Interval = cmp.Or(list[i].Interval, kind.Interval)
 		}

@@ -98,10 +98,8 @@ func (z *zapi) call(ctx context.Context, api element) (element, error) {
 	if err != nil {
 		return element{}, err
 	}
-	var reply element
-	d := xml.NewDecoder(bytes.NewReader(answer.Body))
-	d.Strict = false
-	if err := d.Decode(&reply); err != nil || reply.XMLName.Local != "netapp" {
+	reply, ok := parse(answer.Body)
+	if !ok {
 		return element{}, fmt.Errorf("source %q: %s: the answer is not that of a NetApp system", z.name, api.XMLName.Local)
 	}
 	results := reply.child("results")
@@ -109,6 +107,14 @@ func (z *zapi) call(ctx context.Context, api element) (element, error) {
 		return element{}, &zapiError{z.name, api.XMLName.Local, results.attribute("errno"), z.client.Mask(results.attribute("reason"))}
 	}
 	return results, nil
+}
+
+// parse reads an answer; ok is false if it is not one of a NetApp system.
+func parse(text []byte) (reply element, ok bool) {
+	d := xml.NewDecoder(bytes.NewReader(text))
+	d.Strict = false
+	err := d.Decode(&reply)
+	return reply, err == nil && reply.XMLName.Local == "netapp"
 }
 
 // pages sends a request of cluster mode until it has no more records. Some versions answer the last page with the tag of the request, which
