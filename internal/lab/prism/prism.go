@@ -32,6 +32,8 @@ import (
 	"github.com/braggdev/bragg/internal/lab/prism/rest"
 	"github.com/braggdev/bragg/internal/lab/prism/state"
 	"github.com/braggdev/bragg/internal/lab/prism/stats"
+	"github.com/braggdev/bragg/internal/lab/prism/v2"
+	"github.com/braggdev/bragg/internal/lab/prism/v3"
 	"github.com/braggdev/bragg/internal/lab/prism/v4"
 )
 
@@ -139,12 +141,28 @@ func secret() string {
 
 // routes is the handler of all versions.
 func (e *Emulator) routes(o Options) http.Handler {
-	return v4.New(e.State, v4.Options{Version: o.Version, Stats: o.Stats})
+	mux := http.NewServeMux()
+	mux.Handle("/", v4.New(e.State, v4.Options{Version: o.Version, Stats: o.Stats}))
+	mux.Handle(v3.Prefix, v3.New(e.State))
+	older := v2.New(e.State, o.Stats)
+	for _, prefix := range v2.Prefixes() {
+		mux.Handle(prefix, older)
+	}
+	return mux
 }
 
 // fail writes an error in the shape of the API that a request is for.
 func fail(w http.ResponseWriter, r *http.Request, status int, message string) {
-	v4.Fail(w, r, status, message)
+	write := v4.Fail
+	if strings.HasPrefix(r.URL.Path, v3.Prefix) {
+		write = v3.Fail
+	}
+	for _, prefix := range v2.Prefixes() {
+		if strings.HasPrefix(r.URL.Path, prefix) {
+			write = v2.Fail
+		}
+	}
+	write(w, r, status, message)
 }
 
 func (e *Emulator) listen(o Options) error {

@@ -242,6 +242,16 @@ func (r *rig) greet(id, name string) string {
 	return hello.Boot
 }
 
+// until waits for a condition.
+func (r *rig) until(what string, met func() bool) {
+	r.Helper()
+	for end := time.Now().Add(20 * time.Second); !met(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(end) {
+			r.Fatal("not met: " + what)
+		}
+	}
+}
+
 func TestVMsAreAgents(t *testing.T) {
 	r := newRig(t, prism.Options{Agent: agentHere(t)})
 	img, err := r.AddImage("debian", strings.NewReader("bytes of an image"))
@@ -298,12 +308,7 @@ func TestHA(t *testing.T) {
 	if err := r.CutHost(host); err != nil {
 		t.Fatal(err)
 	}
-	for {
-		if at(r.vm(id), "host", "extId") != host && at(r.vm(id), "powerState") == "ON" {
-			break
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
+	r.until("HA restarts it", func() bool { return at(r.vm(id), "host", "extId") != host && at(r.vm(id), "powerState") == "ON" })
 	if r.greet(id, "OLTP-0001") == first {
 		t.Error("the agent outlived its host")
 	}

@@ -50,6 +50,7 @@ type Host struct {
 	Cores                         int
 	MemoryBytes                   int64
 	Up                            bool // it has power
+	Down                          bool // the cluster has noticed that it has none
 	Maintenance                   MaintenanceState
 	Categories                    []string
 	Booted                        time.Time

@@ -164,6 +164,8 @@ func (p *hosts) recover(hostID string, epoch int, lost []string) {
 	_ = p.change(func(d *Data) error {
 		h := d.Host(hostID)
 		if down = !h.Up && h.lost == epoch; down {
+			h.Down = true
+			h.Version++
 			d.report("HostDown", "CRITICAL", "Host is not reachable", fmt.Sprintf("Host %s is down", h.Name), Entity{h.ID, RelHost, h.Name})
 		}
 		return nil
@@ -190,7 +192,11 @@ func (p *hosts) restart(id, from string, down bool) {
 	if !again {
 		return
 	}
-	if err := p.powerOn(id, ""); err != nil {
+	prefer := from
+	if down {
+		prefer = ""
+	}
+	if err := p.powerOn(id, prefer); err != nil {
 		_ = p.change(func(d *Data) error {
 			if vm := d.VM(id); vm != nil {
 				vm.lost = true
@@ -226,7 +232,7 @@ func (p *hosts) RestoreHost(id string) error {
 			h = nil
 			return nil
 		}
-		h.Up, h.Booted = true, time.Now().UTC()
+		h.Up, h.Down, h.Booted = true, false, time.Now().UTC()
 		h.Version++
 		d.report("HostUp", "INFO", "Host is reachable", fmt.Sprintf("Host %s is up", h.Name), Entity{h.ID, RelHost, h.Name})
 		for _, e := range d.Events {
@@ -289,3 +295,6 @@ func (d *Data) report(kind, severity, title, message string, source Entity) {
 		d.Events = slices.Delete(d.Events, 0, over)
 	}
 }
+
+// HA reports whether VMs of a lost host restart elsewhere.
+func (p *hosts) HA() bool { return !p.options.NoHA }

@@ -333,3 +333,30 @@ func (p *store) ImageOfObject(i Image, key string) (task, id string, err error) 
 	})
 	return task, image.ID, err
 }
+
+// UploadImage is WriteImage with a task, which ends when it has become active.
+func (p *store) UploadImage(id string, r io.Reader) (string, error) {
+	if err := p.WriteImage(id, r); err != nil {
+		return "", err
+	}
+	return p.begin(job{operation: "ImageUpload", description: "Upload image", entities: []Entity{{id, RelImage, ""}}, do: func() error { return nil }})
+}
+
+// CategoriesOf finds categories by their keys and values.
+func (p *store) CategoriesOf(pairs map[string]string) (ids []string, err error) {
+	for key, value := range pairs {
+		err := p.change(func(d *Data) error {
+			i := slices.IndexFunc(d.Categories, func(c *Category) bool { return c.Key == key && c.Value == value })
+			if i < 0 {
+				return Missing("category", key+":"+value)
+			}
+			ids = append(ids, d.Categories[i].ID)
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	slices.Sort(ids)
+	return ids, nil
+}

@@ -8,6 +8,11 @@ import (
 
 // UpdateVM changes the configuration of a VM: change gets a copy, and may refuse.
 func (p *vms) UpdateVM(id string, match int, change func(d *Data, vm *VM) error) (string, error) {
+	return p.ApplyVM(id, match, change, "")
+}
+
+// ApplyVM is UpdateVM with a transition of its power afterwards, if it is not "".
+func (p *vms) ApplyVM(id string, match int, change func(d *Data, vm *VM) error, to Transition) (string, error) {
 	name, err := p.checkVM(id, match)
 	if err != nil {
 		return "", err
@@ -22,7 +27,7 @@ func (p *vms) UpdateVM(id string, match int, change func(d *Data, vm *VM) error)
 		operation: "VmUpdate", description: "Update VM", entities: []Entity{{id, RelVM, name}},
 		do: func() error {
 			defer p.only(id)()
-			return p.change(func(d *Data) error {
+			err := p.change(func(d *Data) error {
 				vm := d.VM(id)
 				if vm == nil {
 					return Missing("VM", id)
@@ -35,6 +40,10 @@ func (p *vms) UpdateVM(id string, match int, change func(d *Data, vm *VM) error)
 				*vm = next
 				return nil
 			})
+			if err != nil || to == "" {
+				return err
+			}
+			return p.transit(id, to, "")
 		},
 	})
 }

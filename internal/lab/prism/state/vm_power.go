@@ -64,20 +64,26 @@ func (p *power) SwitchPower(id string, to Transition, hostID string, match int) 
 		operation: how.operation, description: how.operation + " " + name, entities: []Entity{{id, RelVM, name}},
 		do: func() error {
 			defer p.only(id)()
-			if on, err := p.isOn(id); err != nil {
-				return err
-			} else if how.needsOn && !on {
-				return fmt.Errorf("InvalidVmState: cannot complete request in state OFF")
-			}
-			if how.stop {
-				p.powerOff(id, how.gracefulFirst)
-			}
-			if how.start {
-				return p.powerOn(id, hostID)
-			}
-			return nil
+			return p.transit(id, to, hostID)
 		},
 	})
+}
+
+// transit changes the power of a VM that only the caller acts on.
+func (p *power) transit(id string, to Transition, hostID string) error {
+	how := transitions[to]
+	if on, err := p.isOn(id); err != nil {
+		return err
+	} else if how.needsOn && !on {
+		return fmt.Errorf("InvalidVmState: cannot complete request in state OFF")
+	}
+	if how.stop {
+		p.powerOff(id, how.gracefulFirst)
+	}
+	if how.start {
+		return p.powerOn(id, hostID)
+	}
+	return nil
 }
 
 func (p *power) isOn(id string) (on bool, err error) {

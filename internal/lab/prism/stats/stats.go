@@ -52,7 +52,7 @@ func typical(metric string) float64 {
 		has   func(string) bool
 		value float64
 	}{
-		{ends("Ppm"), 250_000}, {ends("Iops"), 1_000}, {ends("Kbps"), 64_000}, {ends("LatencyUsecs", "LatencyMicros", "TimeMicros"), 800},
+		{ends("Ppm"), 250_000}, {ends("Iops"), 1_000}, {ends("Kbps"), 64_000}, {ends("Usecs", "Micros"), 800},
 		{ends("SizeKb"), 64}, {ends("Bytes"), 1 << 30}, {ends("Mb"), 2_048}, {ends("NumIo", "ReadIo", "WriteIo", "RandomIo", "SeqIo"), 30_000},
 	} {
 		if one.has(metric) {

@@ -160,11 +160,13 @@ func clusterObject(d *state.Data, c *state.Cluster) rest.Object {
 }
 
 func hostObject(d *state.Data, h *state.Host) rest.Object {
-	connection, hypervisor := "kConnected", "ACROPOLIS_NORMAL"
-	if !h.Up {
-		connection = "kDisconnected"
-	}
-	if h.Maintenance != state.Normal {
+	connection, hypervisor := "CONNECTED", "ACROPOLIS_NORMAL"
+	switch {
+	case h.Down:
+		connection, hypervisor = "DISCONNECTED", "HA_FAILOVER_SOURCE"
+	case h.Maintenance == state.Entering:
+		hypervisor = "ENTERING_MAINTENANCE_MODE"
+	case h.Maintenance == state.Entered:
 		hypervisor = "ENTERED_MAINTENANCE_MODE"
 	}
 	o := object("clustermgmt.v4.config.Host", rest.Object{
@@ -176,7 +178,7 @@ func hostObject(d *state.Data, h *state.Host) rest.Object {
 		"controllerVm": object("clustermgmt.v4.config.ControllerVmReference", rest.Object{"externalAddress": ip(h.CVM), "isInMaintenanceMode": false}),
 		"hypervisor": object("clustermgmt.v4.config.HypervisorReference", rest.Object{
 			"externalAddress": ip(h.Address), "type": "AHV", "fullName": "Nutanix 20230302 (simulated)", "numberOfVms": d.On(h.ID), "state": hypervisor,
-			"acropolisConnectionState": map[string]string{"kConnected": "CONNECTED", "kDisconnected": "DISCONNECTED"}[connection],
+			"acropolisConnectionState": connection,
 		}),
 	})
 	if h.BMC != "" {

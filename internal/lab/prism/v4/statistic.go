@@ -32,7 +32,7 @@ var systemMetrics = []string{
 	"controllerAvgIoLatencyUsecs", "controllerAvgReadIoLatencyUsecs", "controllerAvgWriteIoLatencyUsecs", "controllerNumIops",
 	"controllerNumReadIops", "controllerNumWriteIops", "ioBandwidthKbps", "controllerReadIoBandwidthKbps", "controllerWriteIoBandwidthKbps",
 	"hypervisorCpuUsagePpm", "aggregateHypervisorMemoryUsagePpm", "overallMemoryUsageBytes", "storageUsageBytes", "storageCapacityBytes",
-	"freePhysicalStorageBytes", "cpuCapacityHz", "memoryCapacityBytes",
+	"freePhysicalStorageBytes", "storageFreeBytes", "cpuCapacityHz", "memoryCapacityBytes",
 }
 
 func (a *API) statRoutes() {
@@ -189,9 +189,10 @@ func (a *API) series(w http.ResponseWriter, r *http.Request, kind string) error 
 		return err
 	}
 	o := object("clustermgmt.v4.stats."+kind+"Stats", rest.Object{"extId": e.ID})
+	source := capacities{a.stats, a.prism}
 	for _, metric := range metrics {
 		var values []rest.Object
-		for _, s := range stats.Read(a.stats, e, metric, q) {
+		for _, s := range stats.Read(source, e, metric, q) {
 			values = append(values, object("clustermgmt.v4.stats.TimeValuePair", rest.Object{"timestamp": stamp(s.At), "value": int64(math.Round(s.Value))}))
 		}
 		if len(values) > 0 {
@@ -199,4 +200,29 @@ func (a *API) series(w http.ResponseWriter, r *http.Request, kind string) error 
 		}
 	}
 	return one(w, r, "clustermgmt.v4.stats."+kind+"StatsApiResponse", o, 0)
+}
+
+// capacities is a source that knows the storage of the cluster itself, at any time as it is now.
+type capacities struct {
+	stats.Source
+	prism *state.Prism
+}
+
+// Value implements stats.Source.
+func (c capacities) Value(e stats.Entity, metric string, at time.Time) (float64, bool) {
+	var total, used int64
+	c.prism.Read(func(d *state.Data) {
+		if total, used = d.Cluster.CapacityBytes, d.UsedBytes(); e.Kind == stats.Container && d.Container(e.ID) != nil {
+			total = d.Container(e.ID).MaxCapacityBytes
+		}
+	})
+	switch metric {
+	case "storageCapacityBytes":
+		return float64(total), true
+	case "storageUsageBytes":
+		return float64(used), true
+	case "storageFreeBytes", "freePhysicalStorageBytes":
+		return float64(total - used), true
+	}
+	return c.Source.Value(e, metric, at)
 }
