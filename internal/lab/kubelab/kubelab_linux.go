@@ -133,6 +133,19 @@ func Shared(t testing.TB) *Cluster {
 // start makes a cluster, or skips where this machine lacks what that needs.
 func start(t testing.TB, o Options) *Cluster {
 	t.Helper()
+	p := require(t, o)
+	ctx, cancel := context.WithTimeout(t.Context(), upTimeLimit)
+	defer cancel()
+	c, err := up(ctx, o, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// require skips where this machine lacks what a cluster needs.
+func require(t testing.TB, o Options) programs {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("starts a Kubernetes cluster")
 	}
@@ -145,7 +158,7 @@ func start(t testing.TB, o Options) *Cluster {
 	testreq.Root(t)
 	p := programs{Kube: testreq.Kubernetes(t), Etcd: testreq.Program(t, "etcd"), Nsenter: testreq.Program(t, "nsenter")}
 	if o.Nodes > 0 {
-		for _, name := range []string{"containerd", "ctr", "runc", "losetup", "mkfs.ext4"} {
+		for _, name := range []string{"containerd", "ctr", "runc", "losetup", "blkid", "mkfs.ext4"} {
 			testreq.Program(t, name)
 		}
 		p.Containerd, p.Busybox = testreq.Program(t, "containerd"), testreq.Program(t, "busybox")
@@ -153,13 +166,7 @@ func start(t testing.TB, o Options) *Cluster {
 			testreq.Skip(t, "containernetworking-plugins is not installed")
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), upTimeLimit)
-	defer cancel()
-	c, err := up(ctx, o, p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return p
 }
 
 // LastWords are the ends of all logs.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
 
@@ -65,13 +66,26 @@ func groupName(id string) string { return "kubelab-" + id }
 // interfaceName is that of the machine's interface in a cluster's network.
 func interfaceName(id string) string { return "kube-" + id }
 
-// removeRemains removes a cluster whose processes are gone: loop devices, control groups, the folder. The kernel may still be busy with
+// removeInterface removes the machine's interface in a cluster's network. The kernel does so by itself, but may take minutes: sockets that
+// still try to say to a node without power that they close keep the network up.
+func removeInterface(id string) error {
+	link, err := netlink.LinkByName(interfaceName(id))
+	if errors.As(err, &netlink.LinkNotFoundError{}) {
+		return nil
+	}
+	if err == nil {
+		err = netlink.LinkDel(link)
+	}
+	return err
+}
+
+// removeRemains removes a cluster whose processes are gone: loop devices, control groups, its interface, the folder. The kernel may still be busy with
 // the last mounts and tasks, so it tries for a while.
 func removeRemains(dir string) error {
 	const pause = 20 * time.Millisecond
 	var err error
 	for until := time.Now().Add(removeTimeLimit); ; time.Sleep(pause) {
-		err = errors.Join(detachLoops(dir), removeGroups(filepath.Base(dir)))
+		err = errors.Join(detachLoops(dir), removeGroups(filepath.Base(dir)), removeInterface(filepath.Base(dir)))
 		if err == nil {
 			break
 		}
