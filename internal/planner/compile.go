@@ -31,12 +31,13 @@ func (r *Refusal) Unwrap() error { return r.ListError }
 const (
 	codePowerNotAllowed       = "power-not-allowed"
 	codeMaintenanceNotAllowed = "maintenance-not-allowed"
+	codeStorageNotAllowed     = "container-settings-not-allowed"
 	codeShellNotAllowed       = "shell-not-allowed"
 	codeLacks                 = "lacks-capability"
 )
 
 // targetCodes are the codes of diagnostics of a valid scenario on an unsuitable target.
-var targetCodes = []string{codeLacks, codePowerNotAllowed, codeMaintenanceNotAllowed, codeShellNotAllowed, "node-range", "lacks-template"}
+var targetCodes = []string{codeLacks, codePowerNotAllowed, codeMaintenanceNotAllowed, codeStorageNotAllowed, codeShellNotAllowed, "node-range", "lacks-template"}
 
 // Bound is a call with its kind and a factory, so that it can be bound again with another time factor.
 type Bound struct {
@@ -173,7 +174,7 @@ func exitOf(problems diag.List) int {
 		case d.Severity != diag.SeverityError:
 		case !slices.Contains(targetCodes, d.Code):
 			return diag.ExitData
-		case d.Code == codePowerNotAllowed || d.Code == codeMaintenanceNotAllowed:
+		case slices.Contains([]string{codePowerNotAllowed, codeMaintenanceNotAllowed, codeStorageNotAllowed}, d.Code):
 			exit = diag.ExitRefused
 		}
 	}
@@ -329,6 +330,10 @@ func (c *binder) checkCapabilities(kind verb.Kind, problems *verb.Problems) {
 	if kind.MaintainsNodes && !c.inventory.MaintenanceAllowed && slices.Contains(c.capabilities, target.CapMaintenance) {
 		problems.Hint("", codeMaintenanceNotAllowed, "the target file allows it with allow: {maintenance: true}",
 			fmt.Sprintf("%s puts nodes into maintenance, which target %q does not allow", kind.Name, c.inventory.Name))
+	}
+	if kind.SetsStorage && !c.inventory.ContainerSettingsAllowed && slices.Contains(c.capabilities, target.CapContainer) {
+		problems.Hint("", codeStorageNotAllowed, "the target file allows it with allow: {container_settings: true}",
+			fmt.Sprintf("%s changes settings of the storage container, which target %q does not allow", kind.Name, c.inventory.Name))
 	}
 	if kind.SwitchesNodes && !c.inventory.PowerAllowed {
 		problems.Hint("", codePowerNotAllowed, "the target file allows it with allow: {node_power: true}",

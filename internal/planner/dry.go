@@ -138,7 +138,7 @@ func (d *Dry) time(c *binder) {
 }
 
 func dryInventory(count int, name string) target.Inventory {
-	inventory := target.Inventory{Name: name, Simulated: true, AnyTemplate: true, PowerAllowed: true, MaintenanceAllowed: true, Overcommits: true}
+	inventory := target.Inventory{Name: name, Simulated: true, AnyTemplate: true, PowerAllowed: true, MaintenanceAllowed: true, ContainerSettingsAllowed: true, Overcommits: true}
 	for _, n := range target.VirtualNodes(count) {
 		n.HasBMC, n.Name = true, name+" "+n.Name
 		inventory.Nodes = append(inventory.Nodes, n)

@@ -17,7 +17,7 @@ import (
 const union = `check.ClusterReady check.ClustersMatch check.HypervisorConnectivity check.NodePowerManagementConnectivity
 check.OobConfigured check.PrismConnectivity check.PrismDatastoreVisible check.PrismHostInSameCluster
 check.VCenterConnectivity check.VSphereDatastoreVisible cluster.CleanUp cluster.DeleteCurieVMs cluster.PowerOffCurieVMs
-experimental.Shell experimental.WaitOplogEmpty meta.Parallel meta.Repeat meta.RollingUpgrade nodes.EnterMaintenance nodes.ExitMaintenance nodes.PowerOff nodes.PowerOn nodes.Shutdown
+container.SetProperties experimental.Shell experimental.WaitOplogEmpty meta.Parallel meta.Repeat meta.RollingUpgrade nodes.EnterMaintenance nodes.ExitMaintenance nodes.PowerOff nodes.PowerOn nodes.Shutdown
 nodes.WaitForPowerOff nodes.WaitForPowerOn playbook.Run test.CollectCurieVMLogs test.Wait vm_group.CloneFromTemplate
 vm_group.CreatePeriodicSnapshots vm_group.CreateSnapshot vm_group.DisableHA vm_group.EnableHA vm_group.Grow vm_group.MigrateGroup
 vm_group.PowerOff vm_group.PowerOn vm_group.RelocateGroupDatastore vm_group.ResetGroupPlacement vm_group.RevertToSnapshot vm_group.RunCommand

@@ -10,6 +10,7 @@ package step
 
 import (
 	"github.com/braggdev/bragg/internal/step/check"
+	"github.com/braggdev/bragg/internal/step/storage"
 	"github.com/braggdev/bragg/internal/verb"
 )
 
@@ -29,6 +30,7 @@ func All() []verb.Kind {
 		clusterCleanUp,
 		clusterDeleteCurieVMs,
 		clusterPowerOffCurieVMs,
+		storage.ContainerSetProperties,
 		experimentalShell,
 		experimentalWaitOplogEmpty,
 		metaParallel,

@@ -16,6 +16,8 @@ const (
 	CapRelocate  Capability = "relocate-datastore"
 	CapPlacement Capability = "placement"
 	CapNodePower Capability = "node-power"
+	// CapContainer: settings of the storage of VM disks can be changed.
+	CapContainer Capability = "container-settings"
 	// CapMaintenance: nodes can be taken out of use in an orderly way.
 	CapMaintenance Capability = "maintenance"
 	CapReady       Capability = "ready-check"
@@ -61,6 +63,8 @@ func Capabilities(t Target) []Capability {
 	add(ok, CapMaintenance)
 	_, ok = t.(ReadyChecker)
 	add(ok, CapReady)
+	_, ok = t.(ContainerSetter)
+	add(ok, CapContainer)
 	_, ok = t.(DatastoreChecker)
 	add(ok, CapDatastore)
 	_, ok = t.(DrainChecker)

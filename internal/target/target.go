@@ -141,6 +141,8 @@ type Inventory struct {
 	PowerAllowed bool `json:"power_allowed"`
 	// MaintenanceAllowed: the owner allows runs to put nodes into maintenance.
 	MaintenanceAllowed bool `json:"maintenance_allowed,omitempty"`
+	// ContainerSettingsAllowed: the owner allows runs to change settings of the storage container.
+	ContainerSettingsAllowed bool `json:"container_settings_allowed,omitempty"`
 	// Systems: each VM has its own operating system, with a unique identity and unique addresses.
 	Systems bool `json:"systems,omitempty"`
 	// RestartsElsewhere: VMs of a failed node restart on another one, if SetHA allows it. RestartsWithNode: they may

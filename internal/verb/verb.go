@@ -34,6 +34,8 @@ type Kind struct {
 	SwitchesNodes bool
 	// MaintainsNodes: the owner of the target must have allowed maintenance.
 	MaintainsNodes bool
+	// SetsStorage: the owner of the target must have allowed changes of its storage container.
+	SetsStorage bool
 	// Waits: the step only waits. It has no label, no window is cut at it, and charts do not mark it.
 	Waits bool
 	// New returns a step without arguments; Bind sets its fields.

@@ -101,6 +101,7 @@ var (
 	_ target.EventWatcher       = (*Target)(nil)
 	_ target.Maintainer         = (*Target)(nil)
 	_ target.Reverter           = (*Target)(nil)
+	_ target.ContainerSetter    = (*Target)(nil)
 )
 
 // Provider is the entry of the list of providers.
@@ -172,7 +173,7 @@ func (t *Target) Inventory(ctx context.Context) (target.Inventory, error) {
 		Provider: "fake", Name: t.config.Name, Simulated: true, Nodes: slices.Clone(t.nodes),
 		Templates: slices.Sorted(maps.Keys(t.config.Templates)), AnyTemplate: len(t.config.Templates) == 0,
 		TotalBytes: capacityBytes, Facts: slices.Clone(t.config.Facts),
-		Replication: t.config.Replication, PowerAllowed: t.config.Allow.NodePower, MaintenanceAllowed: t.config.Allow.Maintenance, Simulates: map[target.Capability]string{}, Topologies: true,
+		Replication: t.config.Replication, PowerAllowed: t.config.Allow.NodePower, MaintenanceAllowed: t.config.Allow.Maintenance, ContainerSettingsAllowed: true, Simulates: map[target.Capability]string{}, Topologies: true,
 	}
 	if inventory.Name == "" {
 		inventory.Name = "fake"

@@ -53,7 +53,7 @@ func TestHasEveryCapability(t *testing.T) {
 	defer f.Close()
 	want := []target.Capability{
 		target.CapAgents, target.CapAddresses, target.CapVMPower, target.CapClone, target.CapSnapshot, target.CapRevert, target.CapMigrate, target.CapRelocate,
-		target.CapPlacement, target.CapNodePower, target.CapMaintenance, target.CapReady, target.CapDatastore, target.CapDrain, target.CapNodeMeter,
+		target.CapPlacement, target.CapNodePower, target.CapMaintenance, target.CapReady, target.CapContainer, target.CapDatastore, target.CapDrain, target.CapNodeMeter,
 		target.CapVMMeter, target.CapGuestShell, target.CapPlaybook, target.CapHostShell,
 	}
 	if got := target.Capabilities(f); !reflect.DeepEqual(got, want) {

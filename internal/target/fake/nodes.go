@@ -149,3 +149,22 @@ func (c *cluster) WriteCacheEmpty(ctx context.Context) (bool, error) {
 	}
 	return true, nil
 }
+
+// SetContainer records a change of the storage container.
+func (c *cluster) SetContainer(ctx context.Context, tag target.Tag, _ target.ContainerSettings) error {
+	return c.container(ctx, tag, "SetContainer")
+}
+
+// RestoreContainer records that the settings are as they were.
+func (c *cluster) RestoreContainer(ctx context.Context, tag target.Tag) error {
+	return c.container(ctx, tag, "RestoreContainer")
+}
+
+func (c *cluster) container(ctx context.Context, tag target.Tag, name string) error {
+	if err := tag.Check(); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.record(ctx, Operation{Name: name})
+}

@@ -28,7 +28,8 @@ func (t *Target) Inventory(ctx context.Context) (target.Inventory, error) {
 	}
 	i := target.Inventory{
 		Provider: "nutanix", Name: t.name(), Hypervisor: "ahv", Systems: true, Topologies: true, Templates: t.cluster.templates.names(),
-		PowerAllowed: t.config.Allow.NodePower, MaintenanceAllowed: t.config.Allow.Maintenance, Replication: t.replication(container),
+		PowerAllowed: t.config.Allow.NodePower, MaintenanceAllowed: t.config.Allow.Maintenance,
+		ContainerSettingsAllowed: t.config.Allow.ContainerSettings, Replication: t.replication(container),
 		AddressesMax: t.cluster.settings.addresses.Count(), RestartsElsewhere: true, Boots: map[string]target.Boot{},
 		Logins: &target.Logins{Password: t.config.GuestCredential()},
 	}

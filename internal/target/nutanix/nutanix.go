@@ -33,6 +33,7 @@ type Target struct {
 	*agents     // connections to agents
 	*watcher    // what the platform does
 	*metrics    // of nodes and VMs
+	*containers // settings of the storage container
 	config      target.Config
 }
 
@@ -56,6 +57,7 @@ var (
 	_ target.GuestLogins      = (*Target)(nil)
 	_ target.EventWatcher     = (*Target)(nil)
 	_ target.NodeMeter        = (*Target)(nil)
+	_ target.ContainerSetter  = (*Target)(nil)
 	_ target.VMMeter          = (*Target)(nil)
 )
 
@@ -149,7 +151,7 @@ func assemble(c target.Config, o target.OpenOptions, s settings, client *prism.C
 	calls := newAgents(hosts, o.Authority)
 	removing := &remover{cluster: hosts, agents: calls}
 	return &Target{
-		config: c, cluster: hosts, agents: calls, remover: removing, watcher: &watcher{cluster: hosts}, metrics: &metrics{cluster: hosts},
+		config: c, cluster: hosts, agents: calls, remover: removing, watcher: &watcher{cluster: hosts}, metrics: &metrics{cluster: hosts}, containers: &containers{cluster: hosts, dir: o.Dir},
 		builder:    &builder{cluster: hosts, templates: images, seeds: guests, remover: removing},
 		operations: &operations{cluster: hosts, agents: calls, seeds: guests},
 	}

@@ -7,7 +7,7 @@
 //	   ──▶ Change: GET with its ETag ──▶ request with If-Match; after 412 both again
 //	   ──▶ Await: polls the task of a change until it ends
 //
-// The official Go clients are not used: docs/decisions/ has the reasons. Requests follow the public API reference of v4; v2 and v3
+// The official Go clients are not used: docs/decisions/0021-prism.md has the reasons. Requests follow the public API reference of v4; v2 and v3
 // are reached by Raw where v4 lacks something.
 package prism
 
