@@ -49,9 +49,26 @@ func noHostLeft(t *testing.T, temps string) {
 
 // The command line reaches hosts; reports and status intervals are documents of fio's client.
 func TestIOOnHosts(t *testing.T) {
+	t.Parallel()
 	_, temps, words := hostsRig(t, 2)
+	t.Run("outputs", func(t *testing.T) {
+		for _, output := range [][]string{
+			{"--output-format=json", "--status-interval=1", "--runtime=2"}, {"--output-format=normal", "--runtime=1"},
+			{"--output-format=terse", "--runtime=1"}, {"--output-format=json+", "--minimal", "--runtime=1"},
+		} {
+			t.Run(output[0], func(t *testing.T) {
+				t.Parallel()
+				checkOutput(t, output[0], ioOnHosts(t, slices.Concat(words, output)))
+			})
+		}
+	})
+	noHostLeft(t, temps)
+}
+
+// ioOnHosts runs a job of a file with variables and an include on two hosts, and returns the report.
+func ioOnHosts(t *testing.T, words []string) string {
+	t.Helper()
 	dir := t.TempDir()
-	t.Setenv("BRAGG_TEST_DIR", dir)
 	if err := os.WriteFile(filepath.Join(dir, "common.inc"), []byte("size=1m\nioengine=psync\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -60,48 +77,54 @@ func TestIOOnHosts(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for _, more := range [][]string{
-		{"--output-format=json", "--status-interval=1"}, {"--output-format=normal"}, {"--output-format=terse"}, {"--output-format=json+", "--minimal"},
-	} {
-		code, stdout, stderr := inProcess(t, slices.Concat(words, more, []string{"--runtime=2", "--section=a", file})...)
-		if code != 0 {
-			t.Fatalf("%q: exit code %d\n%s%s", more, code, stdout, stderr)
-		}
-		switch more[0] {
-		case "--output-format=json":
-			count := 0
-			for d := json.NewDecoder(strings.NewReader(stdout)); d.More(); count++ {
-				var doc struct {
-					Stats []map[string]any `json:"client_stats"`
-				}
-				if err := d.Decode(&doc); err != nil {
-					t.Fatal(err)
-				}
-				if n := len(doc.Stats); n == 0 || doc.Stats[n-1]["jobname"] != "All clients" {
-					t.Errorf("document %d: %+v", count, doc)
-				}
-			}
-			if count < 2 {
-				t.Errorf("%d documents", count)
-			}
-		case "--output-format=normal":
-			if !strings.Contains(stdout, "<all hosts> a: (groupid=0, jobs=2): err= 0") {
-				t.Error(stdout)
-			}
-		default:
-			if lines := strings.Split(strings.TrimSpace(stdout), "\n"); len(lines) != 3 || !strings.HasPrefix(lines[2], "3;fio-3.33;All clients;") {
-				t.Errorf("%q", lines)
-			}
-		}
+	var stdout output
+	b := startBragg(t, func(c *exec.Cmd) {
+		c.Env = append(c.Env, "BRAGG_TEST_DIR="+dir)
+		c.Stdout = &stdout
+	}, append(words, "--section=a", file)...)
+	if code := b.exitCode(t); code != 0 {
+		t.Fatalf("exit code %d\n%s%s", code, stdout.String(), b.out.String())
 	}
 	if found, err := filepath.Glob(filepath.Join(dir, "127.0.0.1-*", "a.0.0")); err != nil || len(found) != 2 {
 		t.Errorf("files %q, %v", found, err)
 	}
-	noHostLeft(t, temps)
+	return stdout.String()
+}
+
+// checkOutput looks at a report of two hosts.
+func checkOutput(t *testing.T, format, stdout string) {
+	t.Helper()
+	switch format {
+	case "--output-format=json":
+		count := 0
+		for d := json.NewDecoder(strings.NewReader(stdout)); d.More(); count++ {
+			var doc struct {
+				Stats []map[string]any `json:"client_stats"`
+			}
+			if err := d.Decode(&doc); err != nil {
+				t.Fatal(err)
+			}
+			if n := len(doc.Stats); n == 0 || doc.Stats[n-1]["jobname"] != "All clients" {
+				t.Errorf("document %d: %+v", count, doc)
+			}
+		}
+		if count < 2 {
+			t.Errorf("%d documents", count)
+		}
+	case "--output-format=normal":
+		if !strings.Contains(stdout, "<all hosts> a: (groupid=0, jobs=2): err= 0") {
+			t.Error(stdout)
+		}
+	default:
+		if lines := strings.Split(strings.TrimSpace(stdout), "\n"); len(lines) != 3 || !strings.HasPrefix(lines[2], "3;fio-3.33;All clients;") {
+			t.Errorf("%q", lines)
+		}
+	}
 }
 
 // A controller that is killed leaves neither processes nor files on hosts, whatever moment it is.
 func TestKilledControllerLeavesNothing(t *testing.T) {
+	t.Parallel()
 	_, temps, words := hostsRig(t, 2)
 	dir := t.TempDir()
 	job := []string{
@@ -134,6 +157,7 @@ func TestKilledControllerLeavesNothing(t *testing.T) {
 
 // Consent to write to a device is given for a host, and looked at there: one that does not have it keeps all from starting.
 func TestDevicesOfHosts(t *testing.T) {
+	t.Parallel()
 	rig, temps, words := hostsRig(t, 2)
 	image := filepath.Join(t.TempDir(), "image")
 	if err := os.WriteFile(image, make([]byte, 16<<20), 0o644); err != nil {
@@ -191,6 +215,7 @@ func TestHostileHostNames(t *testing.T) {
 
 // Ctrl-C goes to the whole foreground of a terminal; the hosts' connections outlive it, and the report is of what was done.
 func TestInterruptReachesHostsInOrder(t *testing.T) {
+	t.Parallel()
 	_, temps, words := hostsRig(t, 2)
 	dir := t.TempDir()
 	output := filepath.Join(dir, "report.json")

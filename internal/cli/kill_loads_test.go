@@ -59,6 +59,7 @@ func TestKilledLoadsAreCleaned(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
+	t.Parallel()
 	for _, name := range []string{"fio", "pgbench", "redis-server", "sysbench", "mariadbd", "iperf3"} {
 		testreq.Program(t, name)
 	}

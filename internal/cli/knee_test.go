@@ -49,24 +49,27 @@ func TestFindKnee(t *testing.T) {
 		"median < 3600s": {diag.ExitUndecided, knee.AlwaysMet, 2},
 		"median < 1ns":   {diag.ExitFailed, knee.NeverMet, 0.5},
 	} {
-		runs := filepath.Join(t.TempDir(), "runs")
-		said := mustRun(t, want.exit, append(tinyArguments(runs, ratedScenario(t)), "--find-knee", threshold, "--knee-runs", "2", "--json")...)
-		var got struct {
-			Threshold, Sentence string
-			knee.Answer
-		}
-		if err := json.Unmarshal([]byte(said[max(0, strings.Index(said, "{")):]), &got); err != nil {
-			t.Fatalf("%v: %s", err, said)
-		}
-		if got.Kind != want.kind || got.Factor != want.factor || len(got.Runs) != 2 || got.Threshold != threshold || got.Sentence == "" {
-			t.Errorf("%s: %+v", threshold, got)
-		}
-		// Every operation of the schedule is due, however slow the machine is: twice the rate, twice the operations.
-		if ratio := got.Runs[1].Rate / got.Runs[0].Rate / want.factor; ratio < 0.7 || ratio > 1.4 {
-			t.Errorf("%s: the rates are %v and %v", threshold, got.Runs[0].Rate, got.Runs[1].Rate)
-		}
-		if all, err := result.List(runs); err != nil || len(all) != 2 {
-			t.Errorf("%d bundles, %v", len(all), err)
-		}
+		t.Run(threshold, func(t *testing.T) {
+			t.Parallel()
+			runs := filepath.Join(t.TempDir(), "runs")
+			said := mustRun(t, want.exit, append(tinyArguments(runs, ratedScenario(t)), "--find-knee", threshold, "--knee-runs", "2", "--json")...)
+			var got struct {
+				Threshold, Sentence string
+				knee.Answer
+			}
+			if err := json.Unmarshal([]byte(said[max(0, strings.Index(said, "{")):]), &got); err != nil {
+				t.Fatalf("%v: %s", err, said)
+			}
+			if got.Kind != want.kind || got.Factor != want.factor || len(got.Runs) != 2 || got.Threshold != threshold || got.Sentence == "" {
+				t.Errorf("%+v", got)
+			}
+			// Every operation of the schedule is due, however slow the machine is: twice the rate, twice the operations.
+			if ratio := got.Runs[1].Rate / got.Runs[0].Rate / want.factor; ratio < 0.7 || ratio > 1.4 {
+				t.Errorf("the rates are %v and %v", got.Runs[0].Rate, got.Runs[1].Rate)
+			}
+			if all, err := result.List(runs); err != nil || len(all) != 2 {
+				t.Errorf("%d bundles, %v", len(all), err)
+			}
+		})
 	}
 }

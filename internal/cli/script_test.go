@@ -19,6 +19,7 @@ import (
 // TestScripts runs whole commands inside the test's process: `bragg …`, or `exits CODE bragg …` where the command is
 // to fail with that code.
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
 		UpdateScripts:       updateScripts(),
