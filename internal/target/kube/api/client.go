@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -284,12 +285,21 @@ func (c *Client) Version(ctx context.Context) (string, error) {
 	return Words(version.GitVersion), err
 }
 
+// base is the URL of the API. Its path begins with a slash, without which a joined one would have none either.
+func (c *Client) base() (*url.URL, error) {
+	base, _, err := rest.DefaultServerUrlFor(c.config)
+	if err == nil && base.Path == "" {
+		base.Path = "/"
+	}
+	return base, err
+}
+
 // answerMax bounds an answer to a raw call.
 const answerMax = 64 << 20
 
 // Raw makes a call at a path of the API, such as a subresource, with a JSON body, and returns the body of the answer.
 func (c *Client) Raw(ctx context.Context, method, path string, body []byte) (answer []byte, err error) {
-	base, _, err := rest.DefaultServerUrlFor(c.config)
+	base, err := c.base()
 	if err != nil {
 		return nil, err
 	}

@@ -42,12 +42,12 @@ func (c *Client) Tunnel(ctx context.Context, pod string, port int) (net.Conn, er
 }
 
 func (c *Client) tunnel(ctx context.Context, pod string, port int) (net.Conn, error) {
-	base, _, err := rest.DefaultServerUrlFor(c.config)
+	base, err := c.base()
 	if err != nil {
 		return nil, err
 	}
 	at := base.JoinPath("api/v1/namespaces", c.Namespace, "pods", pod, "portforward")
-	at.RawQuery = url.Values{"port": {strconv.Itoa(port)}}.Encode()
+	at.RawQuery = url.Values{"ports": {strconv.Itoa(port)}}.Encode()
 	header, err := c.identify(ctx, at)
 	if err != nil {
 		return nil, err
@@ -61,16 +61,20 @@ func (c *Client) tunnel(ctx context.Context, pod string, port int) (net.Conn, er
 	c.calls.Add(1)
 	at.Scheme = map[string]string{"https": "wss", "http": "ws"}[at.Scheme]
 	origin := *base
+	heard := &listening{Conn: plain}
 	socket, err := websocket.NewClient(&websocket.Config{
 		Location: at, Origin: &origin, Version: websocket.ProtocolVersionHybi13, Protocol: []string{tunnelProtocol}, Header: header,
-	}, plain)
+	}, heard)
 	if err != nil {
 		_ = plain.Close()
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
+		} else if heard.begin != nil {
+			err = fmt.Errorf("%w: %s", err, Words(string(heard.begin)))
 		}
 		return nil, err
 	}
+	heard.done = true
 	socket.PayloadType, socket.MaxPayloadBytes = websocket.BinaryFrame, messageMax
 	t := &tunnelConn{socket: socket}
 	if err := t.greet(port); err != nil {
@@ -81,6 +85,23 @@ func (c *Client) tunnel(ctx context.Context, pod string, port int) (net.Conn, er
 		return nil, context.Cause(ctx)
 	}
 	return t, nil
+}
+
+// listening is a connection that keeps the begin of the answer to its first request, for messages.
+type listening struct {
+	net.Conn
+	begin []byte
+	done  bool
+}
+
+const beginMax = 1 << 10
+
+func (l *listening) Read(p []byte) (int, error) {
+	n, err := l.Conn.Read(p)
+	if !l.done && len(l.begin) < beginMax {
+		l.begin = append(l.begin, p[:min(n, beginMax-len(l.begin))]...)
+	}
+	return n, err
 }
 
 // identify returns the headers by which the library would identify this program.
