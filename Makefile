@@ -10,7 +10,7 @@ ARCH     := $(shell $(GO) env GOOS)-$(shell $(GO) env GOARCH)
 # Debian packages with the real parts that tests use.
 PACKAGES := fio chromium fonts-dejavu-core xfsprogs e2fsprogs util-linux tmux openssh-server openssh-client \
 	qemu-system-x86 qemu-utils libvirt-daemon-system libvirt-clients dnsmasq-base iproute2 iptables ipmitool openipmi busybox-static strace \
-	ansible-core sshpass python3 \
+	ansible-core sshpass python3 python3-venv \
 	etcd-server containerd runc containernetworking-plugins \
 	postgresql mariadb-server redis-server redis-tools sysbench libxml2-utils iperf3 bash-completion prometheus-node-exporter prometheus prometheus-pushgateway victoria-metrics mmdebstrap fdisk
 
@@ -24,7 +24,7 @@ MEASURED := $(addprefix ./internal/,cli fio/command fio/iojob/... load/...)
 WAITING  := $(addprefix ./internal/,target/libvirt lab/... session agent/... load/sysbench load/hammerdb image target/bmc fio/iohosts target/ssh playbook testreq/... lease \
 	target/... guest)
 
-.PHONY: help demo lab lab-down build test test-fast race deps deps-kube kube-program check cross format dist readme-picture corpus bench-fio bench-io bench-common bench-stream bench-start bench-report bench-agents soak clean
+.PHONY: help demo lab lab-down build test test-fast race deps deps-nutanix deps-kube kube-program check cross format dist readme-picture corpus bench-fio bench-io bench-common bench-stream bench-start bench-report bench-agents soak clean
 
 help:
 	@echo "make demo          build, then a database, a noisy neighbor and a killed VM on this machine, in about a minute"
@@ -35,6 +35,7 @@ help:
 	@echo "make build         static binaries in bin/"
 	@echo "make bin/bragg-linux-arm64   for bragg io --hosts where hosts are of that platform"
 	@echo "make deps          install the Debian packages that tests use (needs root)"
+	@echo "make deps-nutanix  install Nutanix's SDKs for tests; a part of make deps"
 	@echo "make deps-kube     build Kubernetes for tests, once; takes about ten minutes"
 	@echo "make check         format, vet, staticcheck, golangci-lint"
 	@echo "make cross         build and vet the agent for Windows and macOS"
@@ -100,6 +101,7 @@ deps:
 	@for s in etcd containerd; do [ -e /usr/bin/$$s ] || systemctl mask --quiet $$s.service 2>/dev/null || true; done
 	DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 install -y -qq --no-install-recommends $(PACKAGES)
 	@$(MAKE) --no-print-directory build/kernel
+	@$(MAKE) --no-print-directory deps-nutanix
 
 # Kubernetes for tests, from a module of its own: control plane, kubelet, kubectl and helpers of tests in one program, and what the CSI
 # project has for snapshots. The first build takes about ten minutes of two processors. It is kept outside the tree, by version and by
@@ -118,6 +120,13 @@ deps-kube:
 # Where that program is.
 kube-program:
 	@echo $(KUBE_FOLDER)/kube
+
+# Nutanix's SDKs, which the emulator of Prism is held against.
+NTNX_VENV ?= $(or $(BRAGG_NTNX_VENV),/var/cache/bragg/ntnx)
+NTNX_SDKS := ntnx-vmm-py-client==4.3.2 ntnx-clustermgmt-py-client==4.3.2 ntnx-prism-py-client==4.4.2 ntnx-dataprotection-py-client==4.4.2
+deps-nutanix:
+	@have=$$($(NTNX_VENV)/bin/pip freeze 2>/dev/null | tr _ -); for sdk in $(NTNX_SDKS); do case "$$have" in *$$sdk*) ;; *) want=1 ;; esac; done; \
+	if [ -n "$$want" ]; then python3 -m venv $(NTNX_VENV) && $(NTNX_VENV)/bin/pip install -q $(NTNX_SDKS); fi
 
 # A kernel for the guests of tests. It is fetched and not installed; BRAGG_TEST_KERNEL names another one.
 build/kernel:
