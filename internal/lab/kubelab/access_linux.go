@@ -76,7 +76,7 @@ func (c *Cluster) Namespace(t testing.TB) string {
 	name := "t-" + strings.ToLower(rand.Text()[:10])
 	c.Kubectl(t, "create", "namespace", name)
 	// Pods need a ServiceAccount, which a controller makes.
-	c.Kubectl(t, "wait", "--for=create", "--timeout=60s", "-n", name, "serviceaccount/default")
+	c.Kubectl(t, "wait", "--for=create", "--timeout=150s", "-n", name, "serviceaccount/default")
 	t.Cleanup(func() {
 		if t.Failed() {
 			events, _ := c.TryKubectl(context.Background(), "", "get", "events,pods,pvc", "-n", name, "-o", "wide")

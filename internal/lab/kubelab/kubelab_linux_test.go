@@ -11,7 +11,7 @@ import (
 	"github.com/braggdev/bragg/internal/lab/kubelab"
 )
 
-func TestMain(m *testing.M) { os.Exit(kubelab.Main(m, kubelab.Options{Nodes: 2, SimulatedNodes: 100})) }
+func TestMain(m *testing.M) { os.Exit(kubelab.Main(m, kubelab.Options{Nodes: 3, SimulatedNodes: 100})) }
 
 // A thousand pods run on simulated nodes only as far as the API server can see, and that is what tests of placement need.
 func TestThousandPods(t *testing.T) {

@@ -24,7 +24,7 @@ func TestAgentInPod(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, n := range c.Nodes {
+	for _, n := range c.Nodes[:2] {
 		files, err := authority.Agent(n.Name)
 		if err != nil {
 			t.Fatal(err)
@@ -56,8 +56,8 @@ spec:
   volumes: [{name: identity, secret: {secretName: %[1]s}}]
 `, n.Name, ns, b64(files.Certificate), b64(files.Key), b64(files.Authority), b64(config), image))
 	}
-	for _, n := range c.Nodes {
-		c.Kubectl(t, "wait", "-n", ns, "pod/"+n.Name, "--for=condition=Ready", "--timeout=60s")
+	for _, n := range c.Nodes[:2] {
+		c.Kubectl(t, "wait", "-n", ns, "pod/"+n.Name, "--for=condition=Ready", "--timeout=150s")
 		address := c.Kubectl(t, "get", "-n", ns, "pod/"+n.Name, "-o", "jsonpath={.status.podIP}")
 		conn := dial(t, net.JoinHostPort(address, "7070"))
 		if err := tls.Client(conn, authority.Controller(n.Name)).HandshakeContext(t.Context()); err != nil {
@@ -87,7 +87,7 @@ func TestPodNetwork(t *testing.T) {
 	t.Parallel()
 	c := kubelab.Shared(t)
 	ns := c.Namespace(t)
-	for _, n := range c.Nodes {
+	for _, n := range c.Nodes[:2] {
 		pod(t, c, ns, n.Name, n.Name, "")
 	}
 	address := c.Kubectl(t, "get", "-n", ns, "pod/"+c.Nodes[1].Name, "-o", "jsonpath={.status.podIP}")
@@ -113,11 +113,12 @@ spec:
     image: %s
 %s
 `, name, ns, node, kubelab.BusyboxImage, volumes))
-	c.Kubectl(t, "wait", "-n", ns, "pod/"+name, "--for=condition=Ready", "--timeout=30s")
+	c.Kubectl(t, "wait", "-n", ns, "pod/"+name, "--for=condition=Ready", "--timeout=150s")
 }
 
 // Draining evicts what has a controller and keeps to disruption budgets.
 func TestDrain(t *testing.T) {
+	t.Parallel()
 	c := kubelab.Shared(t)
 	ns := c.Namespace(t)
 	c.Apply(t, fmt.Sprintf(`
@@ -131,7 +132,7 @@ spec:
     metadata: {labels: {app: app}}
     spec:
       terminationGracePeriodSeconds: 1
-      affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: %[3]s, operator: DoesNotExist}]}]}}}
+      affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [%[3]s, %[4]s]}]}]}}}
       topologySpreadConstraints: [{maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: ScheduleAnyway, labelSelector: {matchLabels: {app: app}}}]
       containers: [{name: shell, image: %[2]q}]
 ---
@@ -139,12 +140,12 @@ apiVersion: policy/v1
 kind: PodDisruptionBudget
 metadata: {name: app, namespace: %[1]s}
 spec: {minAvailable: 1, selector: {matchLabels: {app: app}}}
-`, ns, kubelab.BusyboxImage, kubelab.SimulatedLabel))
-	c.Kubectl(t, "rollout", "status", "-n", ns, "deployment/app", "--timeout=30s")
+`, ns, kubelab.BusyboxImage, c.Nodes[0].Name, c.Nodes[1].Name))
+	c.Kubectl(t, "rollout", "status", "-n", ns, "deployment/app", "--timeout=150s")
 	node := c.Nodes[1].Name
-	c.Kubectl(t, "drain", node, "--pod-selector=app=app", "--timeout=30s")
+	c.Kubectl(t, "drain", node, "--pod-selector=app=app", "--timeout=150s")
 	t.Cleanup(func() { c.Kubectl(t, "uncordon", node) })
-	c.Kubectl(t, "rollout", "status", "-n", ns, "deployment/app", "--timeout=30s")
+	c.Kubectl(t, "rollout", "status", "-n", ns, "deployment/app", "--timeout=150s")
 	on := strings.Fields(c.Kubectl(t, "get", "pods", "-n", ns, "-o", "jsonpath={.items[*].spec.nodeName}"))
 	if len(on) != 2 || on[0] != c.Nodes[0].Name || on[1] != c.Nodes[0].Name {
 		t.Errorf("after draining %s the pods are on %q", node, on)
@@ -153,8 +154,9 @@ spec: {minAvailable: 1, selector: {matchLabels: {app: app}}}
 
 // Without power a node's pods are unreachable; after a boot the kubelet starts their containers again.
 func TestPower(t *testing.T) {
+	t.Parallel()
 	c := kubelab.Shared(t)
-	ns, node := c.Namespace(t), c.Nodes[1].Name
+	ns, node := c.Namespace(t), c.Nodes[2].Name // other tests use the first two
 	pod(t, c, ns, "p", node, "")
 	address := c.Kubectl(t, "get", "-n", ns, "pod/p", "-o", "jsonpath={.status.podIP}")
 	c.PowerOff(t, node)
@@ -165,7 +167,7 @@ func TestPower(t *testing.T) {
 		t.Errorf("the pod's address: %v", err)
 	}
 	c.PowerOn(t, node)
-	c.Kubectl(t, "wait", "-n", ns, "pod/p", "--for=jsonpath={.status.containerStatuses[0].restartCount}=1", "--timeout=30s")
-	c.Kubectl(t, "wait", "-n", ns, "pod/p", "--for=condition=Ready", "--timeout=30s")
+	c.Kubectl(t, "wait", "-n", ns, "pod/p", "--for=jsonpath={.status.containerStatuses[0].restartCount}=1", "--timeout=150s")
+	c.Kubectl(t, "wait", "-n", ns, "pod/p", "--for=condition=Ready", "--timeout=150s")
 	c.Kubectl(t, "exec", "-n", ns, "p", "--", "true")
 }

@@ -92,7 +92,7 @@ spec:
   containers: [{name: shell, image: %q, volumeDevices: [{name: v, devicePath: /dev/data}]}]
   volumes: [{name: v, persistentVolumeClaim: {claimName: p}}]
 `, StorageClass, BusyboxImage))
-	c.Kubectl(t, "wait", "pod/p", "--for=condition=Ready", "--timeout=60s")
+	c.Kubectl(t, "wait", "pod/p", "--for=condition=Ready", "--timeout=150s")
 	if err := c.keeper.process.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}

@@ -67,7 +67,7 @@ func (k *keeper) startStorage(ctx context.Context) error {
 	if err := k.kubectl(ctx, "", "create", "-f", filepath.Join(programs, "crds")); err != nil {
 		return err
 	}
-	err := k.kubectl(ctx, "", "wait", "--for=condition=Established", "--timeout=60s", "crd/volumesnapshots.snapshot.storage.k8s.io",
+	err := k.kubectl(ctx, "", "wait", "--for=condition=Established", "--timeout=150s", "crd/volumesnapshots.snapshot.storage.k8s.io",
 		"crd/volumesnapshotclasses.snapshot.storage.k8s.io", "crd/volumesnapshotcontents.snapshot.storage.k8s.io")
 	if err == nil {
 		err = k.kubectl(ctx, storageManifests, "create", "-f", "-")

@@ -57,7 +57,7 @@ func TestVolumes(t *testing.T) {
 			in("writer", v.write)
 			c.Apply(t, fmt.Sprintf("apiVersion: snapshot.storage.k8s.io/v1\nkind: VolumeSnapshot\nmetadata: {name: s, namespace: %s}\n"+
 				"spec: {volumeSnapshotClassName: %s, source: {persistentVolumeClaimName: data}}\n", ns, kubelab.SnapshotClass))
-			c.Kubectl(t, "wait", "-n", ns, "volumesnapshot/s", "--for=jsonpath={.status.readyToUse}=true", "--timeout=60s")
+			c.Kubectl(t, "wait", "-n", ns, "volumesnapshot/s", "--for=jsonpath={.status.readyToUse}=true", "--timeout=150s")
 			in("writer", v.change)
 			claim(t, c, ns, "restored", v.mode, "dataSource: {apiGroup: snapshot.storage.k8s.io, kind: VolumeSnapshot, name: s}")
 			claim(t, c, ns, "cloned", v.mode, "dataSource: {kind: PersistentVolumeClaim, name: data}")
@@ -102,6 +102,6 @@ func TestVolumesAreRemoved(t *testing.T) {
 	claim(t, c, ns, "data", "Filesystem", "")
 	pod(t, c, ns, "p", c.Nodes[0].Name, volumes("data", "Filesystem"))
 	volume := c.Kubectl(t, "get", "-n", ns, "pvc/data", "-o", "jsonpath={.spec.volumeName}")
-	c.Kubectl(t, "delete", "-n", ns, "pod/p", "pvc/data", "--grace-period=1", "--timeout=60s")
-	c.Kubectl(t, "wait", "pv/"+volume, "--for=delete", "--timeout=60s")
+	c.Kubectl(t, "delete", "-n", ns, "pod/p", "pvc/data", "--grace-period=1", "--timeout=150s")
+	c.Kubectl(t, "wait", "pv/"+volume, "--for=delete", "--timeout=150s")
 }
