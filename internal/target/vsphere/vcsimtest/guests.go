@@ -17,6 +17,8 @@ import (
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 	"go.yaml.in/yaml/v4"
+
+	"github.com/braggdev/bragg/internal/lab/agentvm"
 )
 
 // guests are the agents of VMs.
@@ -40,8 +42,9 @@ type guest struct {
 
 // change is one change of a VM's power.
 type change struct {
-	vm types.ManagedObjectReference
-	on bool
+	vm   types.ManagedObjectReference
+	on   bool
+	gone bool
 }
 
 // changesMax is how many changes may wait for the start or end of an agent.
@@ -57,6 +60,9 @@ func watch(s *Server) (*guests, error) {
 			select {
 			case c := <-g.changes:
 				g.set(c.vm, c.on)
+				if c.gone {
+					g.remove(c.vm)
+				}
 			case <-s.ctx.Done():
 				return
 			}
@@ -77,14 +83,14 @@ func (l listener) PutObject(*simulator.Context, mo.Reference) {}
 func (l listener) UpdateObject(_ *simulator.Context, one mo.Reference, changes []types.PropertyChange) {
 	for _, c := range changes {
 		if c.Name == "runtime.powerState" {
-			l.guests.changes <- change{one.Reference(), c.Val == types.VirtualMachinePowerStatePoweredOn}
+			l.guests.changes <- change{vm: one.Reference(), on: c.Val == types.VirtualMachinePowerStatePoweredOn}
 		}
 	}
 }
 
 func (l listener) RemoveObject(_ *simulator.Context, ref types.ManagedObjectReference) {
 	if ref.Type == "VirtualMachine" {
-		l.guests.changes <- change{ref, false}
+		l.guests.changes <- change{vm: ref, gone: true}
 	}
 }
 
@@ -100,7 +106,11 @@ func (g *guests) set(vm types.ManagedObjectReference, on bool) {
 		}
 	case !on && running != nil:
 		delete(g.known, vm)
-		running.kill()
+		if running.process == nil {
+			g.server.options.Machines.Stop(vm.Value)
+		} else {
+			running.kill()
+		}
 		g.show(vm, "")
 	}
 }
@@ -118,13 +128,16 @@ func (s *Server) Kill(vm types.ManagedObjectReference) { s.guests.set(vm, false)
 func (g *guests) start(vm types.ManagedObjectReference) error {
 	o := g.server.options
 	machine, ok := g.server.Model.Map().Get(vm).(*simulator.VirtualMachine)
-	if !ok || len(o.Agent) == 0 {
+	if !ok || len(o.Agent) == 0 && o.Machines == nil {
 		return nil
 	}
 	var text string
 	g.server.locked(machine, func() { text = extra(machine, "guestinfo.userdata") })
 	if text == "" {
 		return nil
+	}
+	if o.Machines != nil {
+		return g.boot(machine, text)
 	}
 	address := g.address()
 	dir, err := os.MkdirTemp(o.Dir, "guest-")
@@ -134,11 +147,6 @@ func (g *guests) start(vm types.ManagedObjectReference) error {
 	config, err := seed(text, dir, address)
 	if err != nil {
 		return err
-	}
-	if o.Disk != nil {
-		if config["devices"], err = g.devices(machine); err != nil {
-			return err
-		}
 	}
 	argument, err := json.Marshal(config)
 	if err != nil {
@@ -174,11 +182,29 @@ func (g *guests) address() string {
 	return fmt.Sprintf("%s.%d.%d", half, g.next/250+1, g.next%250+1)
 }
 
-// devices makes the data disks of a VM, which its agent finds under their names.
-func (g *guests) devices(machine *simulator.VirtualMachine) ([]map[string]any, error) {
+// boot starts a VM of Machines.
+func (g *guests) boot(machine *simulator.VirtualMachine, userData string) error {
+	text, err := base64.StdEncoding.DecodeString(userData)
+	if err != nil {
+		return err
+	}
+	disks, err := g.disks(machine)
+	if err != nil {
+		return err
+	}
+	vm := agentvm.VM{ID: machine.Self.Value, UserData: text, Address: g.address(), Disks: disks}
+	if err := g.server.options.Machines.Start(vm); err != nil {
+		return err
+	}
+	g.known[machine.Self] = &guest{}
+	g.show(machine.Self, vm.Address)
+	return nil
+}
+
+// disks makes the files of a VM's data disks, which keep their data until the VM is removed.
+func (g *guests) disks(machine *simulator.VirtualMachine) ([]agentvm.Disk, error) {
 	var record struct {
 		VM struct {
-			Name  string `json:"name"`
 			Disks []struct {
 				Device    string `json:"device"`
 				Path      string `json:"path"`
@@ -192,19 +218,31 @@ func (g *guests) devices(machine *simulator.VirtualMachine) ([]map[string]any, e
 	if err == nil {
 		err = json.Unmarshal(plain, &record)
 	}
-	var all []map[string]any
-	for _, d := range record.VM.Disks {
-		path, made := g.server.options.Disk(machine.Self.Value, d.Device, d.SizeBytes)
+	var all []agentvm.Disk
+	for i, d := range record.VM.Disks {
+		path := filepath.Join(g.server.options.Dir, fmt.Sprintf("%s-%d.raw", machine.Self.Value, i))
+		f, made := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+		if made == nil {
+			made = f.Truncate(d.SizeBytes)
+			_ = f.Close()
+		}
 		if made != nil {
 			return nil, made
 		}
-		for _, name := range []string{d.Device, d.Path} {
-			if name != "" {
-				all = append(all, map[string]any{"name": name, "path": path, "size_bytes": d.SizeBytes})
-			}
+		all = append(all, agentvm.Disk{Device: d.Device, Path: path})
+		if d.Path != "" {
+			all = append(all, agentvm.Disk{Device: d.Path, Path: path})
 		}
 	}
 	return all, err
+}
+
+// remove removes the files of a VM that is gone.
+func (g *guests) remove(vm types.ManagedObjectReference) {
+	files, _ := filepath.Glob(filepath.Join(g.server.options.Dir, vm.Value+"-*.raw"))
+	for _, path := range files {
+		_ = os.Remove(path)
+	}
 }
 
 func extra(machine *simulator.VirtualMachine, key string) string {
@@ -289,7 +327,9 @@ func (s *Server) locked(one interface {
 func (g *guests) close() {
 	g.mu.Lock()
 	for vm, one := range g.known {
-		one.kill()
+		if one.process != nil {
+			one.kill()
+		}
 		delete(g.known, vm)
 	}
 	g.mu.Unlock()

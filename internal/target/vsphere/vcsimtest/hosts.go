@@ -64,3 +64,12 @@ func (s *Server) Name(host string) string {
 	}
 	return fmt.Sprintf("no host %q", host)
 }
+
+// PowerOff cuts the power of a VM, as an administrator does.
+func (s *Server) PowerOff(vm string) error {
+	task, err := object.NewVirtualMachine(s.client.Client, s.VMs()[vm]).PowerOff(s.ctx)
+	if err != nil {
+		return err
+	}
+	return task.Wait(s.ctx)
+}

@@ -23,6 +23,8 @@ import (
 	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/braggdev/bragg/internal/lab/agentvm"
 )
 
 // The user of the vCenter, and names in it.
@@ -43,8 +45,8 @@ type Options struct {
 	Dir   string // for files of agents
 	// Addresses is the first half of agents' addresses: "127.77". Empty: of this process.
 	Addresses string
-	// Disk makes the data of a disk, as a path for the agent of the VM. Nil: agents have no disks.
-	Disk func(vm, device string, sizeBytes int64) (string, error)
+	// Machines run the agents instead, with files in Dir as disks.
+	Machines *agentvm.Machines
 }
 
 // Server is a vCenter.

@@ -1,0 +1,184 @@
+// Package rehearsal carries shipped scenarios out on a simulated vCenter with the real bragg and bragg-agent.
+package rehearsal
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/braggdev/bragg/internal/lab/agentvm"
+	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/target/targettest"
+	"github.com/braggdev/bragg/internal/target/vsphere/vcsimtest"
+	"github.com/braggdev/bragg/internal/testreq"
+)
+
+// soakVariable asks for every scenario; "make soak" sets it.
+const soakVariable = "BRAGG_SOAK_REHEARSALS"
+
+// hangGuard ends what should have ended long before.
+const hangGuard = 20 * time.Minute
+
+// rig is a vCenter of two hosts with BMCs, and the programs that users have.
+type rig struct {
+	*vcsimtest.Server
+	bragg, file string
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	testreq.Root(t)
+	dir := t.TempDir()
+	for _, name := range []string{"bragg", "bragg-agent"} {
+		build := exec.Command("go", "build", "-o", filepath.Join(dir, name), "-trimpath", "-ldflags", "-s -w", "github.com/braggdev/bragg/cmd/"+name)
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("build %s: %v: %s", name, err, out)
+		}
+	}
+	machines := &agentvm.Machines{Agent: filepath.Join(dir, "bragg-agent"), Dir: t.TempDir()}
+	t.Cleanup(machines.Close)
+	s, err := vcsimtest.Start(vcsimtest.Options{Hosts: 2, Dir: t.TempDir(), Machines: machines})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	if err := s.PowerOff(vcsimtest.Foreign); err != nil { // a user's VM that runs forbids to cut the power of its host
+		t.Fatal(err)
+	}
+	var nodes strings.Builder
+	for id, h := range s.Hosts() {
+		b := targettest.NewBMC(t, h.Hardware.SystemInfo.Uuid, func(on bool) { s.SetHostPower(id, on) })
+		fmt.Fprintf(&nodes, "  - {id: %s, bmc: {protocol: redfish, address: %q, tls: none, credential: bmc}}\n", h.Name, b.Config.Address)
+	}
+	text, err := s.TargetFile(dir, "nodes:\n"+nodes.String()+"allow: {node_power: true, maintenance: true}\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &rig{Server: s, bragg: filepath.Join(dir, "bragg"), file: filepath.Join(dir, "target.yml")}
+	if err := os.WriteFile(r.file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// command carries out bragg with these arguments.
+func (r *rig) command(t *testing.T, args ...string) (code int, output string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), hangGuard)
+	defer cancel()
+	var out bytes.Buffer
+	c := exec.CommandContext(ctx, r.bragg, args...)
+	c.Stdout, c.Stderr = &out, &out
+	c.Env = append(os.Environ(), "XDG_STATE_HOME="+filepath.Join(filepath.Dir(r.bragg), "state"))
+	if err := c.Run(); err != nil && !errors.As(err, new(*exec.ExitError)) {
+		t.Fatalf("bragg %s: %v", strings.Join(args, " "), err)
+	}
+	return c.ProcessState.ExitCode(), out.String()
+}
+
+// rehearsals are the scenarios that every platform carries out. One of them is short enough for every test.
+var rehearsals = []struct {
+	scenario, length string
+	set              []string
+	soak             bool
+}{
+	{scenario: "four_corners", length: "5s", set: []string{"vms_per_node=1"}},
+	{scenario: "node_failure", length: "30s", set: []string{"scan_vms=1"}, soak: true},
+	{scenario: "snapshot_impact", length: "20s", soak: true},
+	{scenario: "clone_impact", length: "20s", set: []string{"desktops_per_node=1"}, soak: true},
+	{scenario: "noisy_neighbor", length: "20s", soak: true},
+}
+
+func TestRehearsals(t *testing.T) {
+	if testing.Short() {
+		t.Skip("loads run for a minute")
+	}
+	r := newRig(t)
+	for _, c := range rehearsals {
+		if c.soak && os.Getenv(soakVariable) == "" {
+			continue
+		}
+		t.Run(c.scenario, func(t *testing.T) {
+			began := time.Now()
+			runs := filepath.Join(t.TempDir(), "runs")
+			args := []string{"run", c.scenario, "--target", r.file, "--runs", runs, "--rehearse", c.length, "--rehearse-size", "16MiB", "--max-full", "99"}
+			for _, s := range c.set {
+				args = append(args, "--set", s)
+			}
+			code, out := r.command(t, args...)
+			t.Logf("exit code %d after %s", code, time.Since(began).Round(time.Second))
+			if code != 0 {
+				t.Fatalf("%s", out)
+			}
+			r.check(t, runs)
+			if _, said := r.command(t, "clean", "--runs", runs); !strings.Contains(said, "Nothing to clean") {
+				t.Errorf("bragg clean found something: %s", said)
+			}
+			for name := range r.VMs() {
+				if name != vcsimtest.Foreign && name != vcsimtest.Template {
+					t.Errorf("vm %q is left", name)
+				}
+			}
+		})
+	}
+}
+
+// check wants operations in a sealed bundle, values of the vCenter's counters, and no password anywhere.
+func (r *rig) check(t *testing.T, runs string) {
+	t.Helper()
+	dirs, err := filepath.Glob(filepath.Join(runs, "*", "manifest.json"))
+	if err != nil || len(dirs) != 1 {
+		t.Fatalf("bundles %q, %v", dirs, err)
+	}
+	dir := filepath.Dir(dirs[0])
+	err = filepath.WalkDir(runs, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if bytes.Contains(text, []byte(vcsimtest.Password)) || bytes.Contains(text, []byte("PRIVATE KEY")) {
+			t.Errorf("%s holds a secret", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bundle, err := result.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer bundle.Close()
+	if err := bundle.VerifySeal(); err != nil {
+		t.Error(err)
+	}
+	var operations uint64
+	for one, err := range bundle.Intervals() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range one.Directions {
+			operations += one.Directions[i].Operations
+		}
+	}
+	sampled := map[string]bool{}
+	for one, err := range bundle.Samples() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		sampled[one.Name] = true
+	}
+	if operations == 0 || len(sampled) == 0 {
+		t.Errorf("%d operations, samples of %v", operations, sampled)
+	}
+	t.Logf("%d operations; %d metrics", operations, len(sampled))
+}
