@@ -103,7 +103,7 @@ func command(ctx context.Context, args []string, p Program) error {
 	s.at("agent.ready")
 	defer s.closeWithin(time.Second)
 	if c.Listen != "" {
-		s.options.Identity = ownIdentity
+		s.options.Identity = identityAt(c.Listen)
 		return s.listenTLS(ctx, c)
 	}
 	conn, err := inheritedConn(c.ConnectionFD)

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -34,6 +35,18 @@ func ownIdentity() (machineID string, addresses []string) {
 		}
 	}
 	return machineID, outward(netClass, by)
+}
+
+// identityAt returns the identity of a machine whose agent listens there. An agent that listens on one address only has
+// that address: others of the machine are those of other agents, too.
+func identityAt(listen string) func() (machineID string, addresses []string) {
+	return func() (string, []string) {
+		machineID, addresses := ownIdentity()
+		if at, err := netip.ParseAddrPort(listen); err == nil && !at.Addr().IsUnspecified() {
+			addresses = []string{at.Addr().String()}
+		}
+		return machineID, addresses
+	}
 }
 
 // outward returns the addresses of those interfaces that lead out of the machine, in order. Interfaces that serve only

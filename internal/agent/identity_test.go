@@ -65,3 +65,18 @@ func TestOwnAddressesLeadOut(t *testing.T) {
 		t.Errorf("where no interface leads out: %v", got)
 	}
 }
+
+// An agent that listens on one address of several shows that one.
+func TestIdentityAtAddress(t *testing.T) {
+	for listen, want := range map[string]string{"127.3.2.1:7401": "127.3.2.1", "[fd00::1]:7401": "fd00::1"} {
+		if _, got := identityAt(listen)(); len(got) != 1 || got[0] != want {
+			t.Errorf("%s: addresses %q, want %s", listen, got, want)
+		}
+	}
+	_, all := ownIdentity()
+	for _, listen := range []string{":7401", "0.0.0.0:7401", "[::]:7401", "unix:/run/agent"} {
+		if _, got := identityAt(listen)(); len(got) != len(all) {
+			t.Errorf("%s: addresses %q, want %q", listen, got, all)
+		}
+	}
+}

@@ -38,6 +38,9 @@ const agentPort = "7401"
 
 const configFile = "agent.json"
 
+// machineFile is the machine-id of a VM: agents of several VMs with one would count as copies of one system.
+const machineFile = "machine-id"
+
 // errNoAgent means that the VM boots something else.
 var errNoAgent = errors.New("the user data holds no agent")
 
@@ -61,6 +64,10 @@ func unpack(v VM, dir string) (path string, err error) {
 		case name == configFile:
 			if err := json.Unmarshal([]byte(f.Content), &config); err != nil {
 				return "", fmt.Errorf("read the agent's configuration: %w", err)
+			}
+		case f.Path == "/etc/machine-id":
+			if err := os.WriteFile(filepath.Join(dir, machineFile), []byte(f.Content), 0o600); err != nil {
+				return "", err
 			}
 		case strings.HasPrefix(f.Path, "/etc/bragg/"):
 			places[f.Path] = filepath.Join(dir, name)

@@ -52,9 +52,10 @@ func (m *Machines) Start(v VM) error {
 }
 
 // devices makes a /dev of its own with the disks of the VM, and becomes the agent. Its arguments are the agent, its configuration,
-// and pairs of a device and a file.
+// the machine-id if there is one, and pairs of a device and a file.
 const devices = `set -e
-agent=$1 config=$2; shift 2
+agent=$1 config=$2 machine=$3; shift 3
+if [ -f "$machine" ] && [ -f /etc/machine-id ]; then mount --bind "$machine" /etc/machine-id; fi
 mount -t tmpfs -o mode=755 bragg /mnt
 for node in null zero full random urandom; do : > /mnt/$node; mount --bind /dev/$node /mnt/$node; done
 ln -s /proc/self/fd /mnt/fd
@@ -90,7 +91,7 @@ func (m *Machines) run(v VM, dir string) (*machine, error) {
 		return nil, err
 	}
 	defer log.Close()
-	args := []string{"-c", devices, "agentvm", m.Agent, config}
+	args := []string{"-c", devices, "agentvm", m.Agent, config, filepath.Join(dir, machineFile)}
 	for _, d := range v.Disks {
 		if !strings.HasPrefix(d.Device, "/dev/") || strings.Contains(d.Device, "..") {
 			return nil, fmt.Errorf("disk %q is not below /dev", d.Device)

@@ -1,4 +1,3 @@
-// Package rehearsal carries shipped scenarios out on a simulated vCenter with the real bragg and bragg-agent.
 package rehearsal
 
 import (

@@ -45,8 +45,11 @@ type Options struct {
 	Dir   string // for files of agents
 	// Addresses is the first half of agents' addresses: "127.77". Empty: of this process.
 	Addresses string
-	// Machines run the agents instead, with files in Dir as disks.
-	Machines *agentvm.Machines
+	// Machines run the agents instead, with files in Dir as disks; an *agentvm.Machines.
+	Machines interface {
+		Start(v agentvm.VM) error
+		Stop(id string)
+	}
 }
 
 // Server is a vCenter.
