@@ -22,6 +22,8 @@ type sheet struct {
 	windows []result.Window // of the run
 	// lookback is how far before its own time a point of a query may describe.
 	lookback int64
+	// strict: a window without a point of its own has no statistics, rather than those of points that describe the time before it.
+	strict bool
 }
 
 // window is the time range of the result.
@@ -136,7 +138,7 @@ func (e *sheet) eachWindow(half int64, stats func(from, to int64) result.Stats,
 		}
 		from = max(from, w.FromNanos+e.lookback)
 		s := stats(from, to)
-		if s.Count == 0 {
+		if s.Count == 0 && !e.strict {
 			s = stats(w.FromNanos, w.ToNanos) // too short for a separate point
 		}
 		add(w.Name, s)

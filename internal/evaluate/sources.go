@@ -13,7 +13,7 @@ import (
 func sourceResults(ctx context.Context, ev *evaluator) []result.Evaluated {
 	var all []result.Evaluated
 	for _, c := range counted.Charts(&ev.manifest) {
-		e := sheet{windows: ev.windows, lookback: int64(c.Lookback), Evaluated: c.Result(ev.sources, ev.phase)}
+		e := sheet{windows: ev.windows, lookback: int64(c.Lookback), strict: true, Evaluated: c.Result(ev.sources, ev.phase)}
 		if ev.in.Metrics == nil || ev.phase.ToNanos <= ev.phase.FromNanos {
 			return nil
 		}
