@@ -48,7 +48,13 @@ func newRig(t *testing.T, o prism.Options) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Agent = []string{self, "__agent"}
+	return newRigOf(t, o, []string{self, "__agent"})
+}
+
+// newRigOf is newRig with another agent.
+func newRigOf(t *testing.T, o prism.Options, agent []string) *rig {
+	t.Helper()
+	o.Agent = agent
 	o.Credentials.Password = password
 	e, err := prism.New(o)
 	if err != nil {

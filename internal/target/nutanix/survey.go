@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -71,8 +70,6 @@ func (s *survey) owned(mark string) []*info {
 }
 
 var errGone = errors.New("it does not exist")
-
-var uuidText = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 
 // resolve returns the VMs, all of which must carry the tag. With orGone, those that do not exist are nil, else they are an error.
 func (s *survey) resolve(tag target.Tag, vms []target.VM, orGone bool) ([]*info, error) {

@@ -25,6 +25,8 @@ ln -s /proc/self/fd "$dev/fd"
 while [ "$1" != -- ]; do touch "$dev/$1"; mount --bind "$2" "$dev/$1"; shift 2; done
 shift
 mount --rbind "$dev" /dev
+identity="${dev%/dev}/root/etc/machine-id"
+if [ -f "$identity" ] && [ -f /etc/machine-id ]; then mount --bind "$identity" /etc/machine-id; fi
 set +e
 off=
 trap 'off=1; kill -TERM $agent' TERM
