@@ -22,7 +22,9 @@ func TestMain(m *testing.M) {
 		loadtest.BeHelper(commitlatency.Generator{}, load.Workload{Name: "w", IntervalLength: 100 * time.Millisecond,
 			Devices: []load.Device{{Name: "/dev/sdb", Path: disk, SizeBytes: 8 << 30}}})
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	fills.Remove()
+	os.Exit(code)
 }
 
 // workload returns a load on disks that are files, without a database.
@@ -40,7 +42,7 @@ func workload(t testing.TB, options map[string]string) load.Workload {
 	return w
 }
 
-func prefilled(t testing.TB, options map[string]string) load.Workload {
+func needPostgreSQL(t testing.TB) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("starts PostgreSQL")
@@ -48,14 +50,24 @@ func prefilled(t testing.TB, options map[string]string) load.Workload {
 	if found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/postgres"); len(found) == 0 {
 		testreq.Skip(t, "no postgres (make deps)")
 	}
+}
+
+var fills loadtest.Fills
+
+// prefilled returns a load with an empty database. Those that have the disks of another test begin with its data.
+func prefilled(t testing.TB, options map[string]string) load.Workload {
+	t.Helper()
+	needPostgreSQL(t)
 	w := workload(t, options)
-	fill := w
-	fill.Prefill = true
-	var log loadtest.Log
-	if err := loadtest.Drive(t.Context(), commitlatency.Generator{}, fill, &log); err != nil {
-		t.Fatal(err)
-	}
-	loadtest.CheckIntervals(t, fill, log.Intervals())
+	fills.Fill(t, options["wal_disk"], filepath.Dir(w.Devices[0].Path), func() {
+		fill := w
+		fill.Prefill = true
+		var log loadtest.Log
+		if err := loadtest.Drive(t.Context(), commitlatency.Generator{}, fill, &log); err != nil {
+			t.Fatal(err)
+		}
+		loadtest.CheckIntervals(t, fill, log.Intervals())
+	})
 	return w
 }
 

@@ -2,6 +2,7 @@ package commitlatency_test
 
 import (
 	"bytes"
+	"fmt"
 	"math"
 	"net"
 	"slices"
@@ -141,38 +142,48 @@ func (n *network) pass(to, from net.Conn) {
 // The truth is known here: each message takes a time on the network, and once the network is down for two seconds. It is down for a commit, for
 // one without a sync, or for a round trip, and none of these seconds is a wait of the database or the disk.
 func TestStallOfTheNetwork(t *testing.T) {
-	prefilled(t, nil) // skips without PostgreSQL
+	needPostgreSQL(t)
 	socket := loadtest.Endpoint(t, commitlatency.Generator{}, workload(t, nil))
 	const delay, stall = 4 * time.Millisecond, 2 * time.Second
-	for _, c := range []struct {
+	var loads sync.WaitGroup // they wait for their networks, each with connections of its own
+	for i, c := range []struct {
 		kind, statement string
 		after           int64 // both connections prepare each statement once, and commits with and without a sync take turns
 	}{{"commit", "insert", 61}, {"commit-async", "insert", 60}, {"round-trip", "select", 60}} {
-		kind, n := c.kind, &network{delay: delay, stall: stall, statement: "\x00" + c.statement + "\x00", stallAfter: c.after}
-		t.Setenv("BRAGG_ENDPOINT_LAB", "host=127.0.0.1 port="+n.listen(t, socket)+" user=bragg dbname=bragg sslmode=disable")
-		w := load.Workload{Name: "w", Group: "g", VM: "g-0001", Instance: 1, Generator: commitlatency.Name, Options: map[string]string{"endpoint": "lab"},
+		n := &network{delay: delay, stall: stall, statement: "\x00" + c.statement + "\x00", stallAfter: c.after}
+		t.Setenv(fmt.Sprint("BRAGG_ENDPOINT_LAB", i), "host=127.0.0.1 port="+n.listen(t, socket)+" user=bragg dbname=bragg sslmode=disable")
+		w := load.Workload{Name: "w", Group: "g", VM: "g-0001", Instance: 1, Generator: commitlatency.Name, Options: map[string]string{"endpoint": fmt.Sprint("lab", i)},
 			Runtime: 4 * time.Second, IntervalLength: 200 * time.Millisecond}
-		var log loadtest.Log
-		if err := loadtest.Drive(t.Context(), commitlatency.Generator{}, w, &log); err != nil {
-			t.Fatal(err)
-		}
-		ivs := log.Intervals()
-		if name, took := slowest(ivs); name != kind || took < stall {
-			t.Errorf("the slowest operation is a %s of %v, and the network was down for %v during a %s", name, took, stall, kind)
-		}
-		known := 0
-		for _, iv := range ivs {
-			if math.IsNaN(iv.Gauges[2]) {
-				continue
+		loads.Go(func() {
+			var log loadtest.Log
+			if err := loadtest.Drive(t.Context(), commitlatency.Generator{}, w, &log); err != nil {
+				t.Errorf("%s: %v", c.kind, err)
+				return
 			}
-			known++
-			if bad := func(ms float64) bool { return math.Abs(ms) > stall.Seconds()*1e3/8 }; slices.ContainsFunc(iv.Gauges, bad) || iv.Gauges[0] < 2*delay.Seconds()*1e3 {
-				t.Errorf("%s: interval %d: waits %v ms for network, database and disk, with a round trip of %v", kind, iv.Sequence, iv.Gauges, 2*delay)
-			}
+			checkStall(t, c.kind, n, log.Intervals())
+		})
+	}
+	loads.Wait()
+}
+
+// checkStall: an operation of a kind took as long as its network was down, and no wait of an interval did.
+func checkStall(t *testing.T, kind string, n *network, ivs []interval.Interval) {
+	t.Helper()
+	if name, took := slowest(ivs); name != kind || took < n.stall {
+		t.Errorf("the slowest operation is a %s of %v, and the network was down for %v during a %s", name, took, n.stall, kind)
+	}
+	known := 0
+	for _, iv := range ivs {
+		if math.IsNaN(iv.Gauges[2]) {
+			continue
 		}
-		if known < 5 {
-			t.Errorf("%s: the waits of %d of %d intervals are known", kind, known, len(ivs))
+		known++
+		if bad := func(ms float64) bool { return math.Abs(ms) > n.stall.Seconds()*1e3/8 }; slices.ContainsFunc(iv.Gauges, bad) || iv.Gauges[0] < 2*n.delay.Seconds()*1e3 {
+			t.Errorf("%s: interval %d: waits %v ms for network, database and disk, with a round trip of %v", kind, iv.Sequence, iv.Gauges, 2*n.delay)
 		}
+	}
+	if known < 5 {
+		t.Errorf("%s: the waits of %d of %d intervals are known", kind, known, len(ivs))
 	}
 }
 

@@ -25,7 +25,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(helperDisk) != "" {
 		helper()
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	fills.Remove()
+	os.Exit(code)
 }
 
 // helper is another process of this test binary, which runs a load until it is killed.

@@ -34,17 +34,21 @@ func workload(t testing.TB, options map[string]string) load.Workload {
 	return w
 }
 
-// prefilled returns a load whose database was initialised.
+var fills loadtest.Fills
+
+// prefilled returns a load whose database was initialised. Those that have the scale and disks of another test begin with its data.
 func prefilled(t testing.TB, options map[string]string) load.Workload {
 	t.Helper()
 	w := workload(t, options)
-	fill := w
-	fill.Prefill = true
-	var log loadtest.Log
-	if err := loadtest.Drive(t.Context(), pgbench.Generator{}, fill, &log); err != nil {
-		t.Fatal(err)
-	}
-	loadtest.CheckIntervals(t, fill, log.Intervals())
+	fills.Fill(t, options["scale"]+" "+options["wal_disk"], filepath.Dir(w.Devices[0].Path), func() {
+		fill := w
+		fill.Prefill = true
+		var log loadtest.Log
+		if err := loadtest.Drive(t.Context(), pgbench.Generator{}, fill, &log); err != nil {
+			t.Fatal(err)
+		}
+		loadtest.CheckIntervals(t, fill, log.Intervals())
+	})
 	return w
 }
 
