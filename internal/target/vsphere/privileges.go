@@ -31,6 +31,10 @@ func (t *Target) checkPrivileges(ctx context.Context) error {
 		}
 	}
 	for _, name := range t.builder.templates.names() {
+		if t.builder.templates.file(name) {
+			objects = append(objects, privilege.Object{Ref: t.folder.ref, Kind: privilege.Import, Name: t.folder.name})
+			continue
+		}
 		from, err := t.builder.templates.get(ctx, name)
 		if err != nil {
 			return err

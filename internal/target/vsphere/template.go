@@ -2,8 +2,10 @@ package vsphere
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +17,7 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/vsphere/hardware"
+	"github.com/braggdev/bragg/internal/target/vsphere/ova"
 	"github.com/braggdev/bragg/internal/target/vsphere/task"
 )
 
@@ -65,6 +68,9 @@ func (t *templates) get(ctx context.Context, name string) (*origin, error) {
 }
 
 func (t *templates) open(ctx context.Context, name, value string) (*origin, error) {
+	if ova.IsFile(value) {
+		return t.bring(ctx, value)
+	}
 	finder := find.NewFinder(t.site.vc.Client, false)
 	finder.SetDatacenter(object.NewDatacenter(t.site.vc.Client, t.site.datacenter.ref))
 	pattern := value
@@ -80,6 +86,36 @@ func (t *templates) open(ctx context.Context, name, value string) (*origin, erro
 		return nil, err
 	}
 	return t.site.origin(ctx, at, t.site.settings.clones == clonesLinked)
+}
+
+// file reports whether a template is a file of this machine, which is imported when the first VM is made from it.
+func (t *templates) file(name string) bool { return ova.IsFile(t.config.Templates[name]) }
+
+// bring imports a file, or finds what an earlier run imported.
+func (t *templates) bring(ctx context.Context, value string) (*origin, error) {
+	path := value
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(filepath.Dir(t.config.File), path)
+	}
+	hosts, err := t.site.hosts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range hosts {
+		if h.usable() != nil || h.sees(t.site.datastore) != nil {
+			continue
+		}
+		p := ova.Place{
+			VC: t.site.vms(), Datacenter: t.site.datacenter.ref, Folder: t.site.folder.ref, Pool: t.site.pool.ref,
+			Datastore: t.site.datastore.ref, Host: h.ref,
+		}
+		ref, err := p.Import(ctx, path)
+		if err != nil {
+			return nil, err
+		}
+		return t.site.origin(ctx, place{ref, filepath.Base(path)}, t.site.settings.clones == clonesLinked)
+	}
+	return nil, errors.New("no host can take an import")
 }
 
 // origin reads a template. Linked clones need a snapshot of it, which its owner made.

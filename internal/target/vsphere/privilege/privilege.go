@@ -34,6 +34,7 @@ const (
 	Cluster   Kind = "cluster"
 	Host      Kind = "host" // for maintenance mode
 	Template  Kind = "template"
+	Import    Kind = "folder, for the import of an image"
 )
 
 // needed are the privileges on objects of each kind, as the API calls them.
@@ -52,13 +53,14 @@ var needed = map[Kind][]string{
 	Cluster:   {"Host.Inventory.EditCluster"},
 	Host:      {"Host.Config.Maintenance"},
 	Template:  {"VirtualMachine.Provisioning.DeployTemplate"},
+	Import:    {"VApp.Import", "VirtualMachine.Provisioning.MarkAsTemplate", "VirtualMachine.Config.Rename", "VirtualMachine.Provisioning.DeployTemplate"},
 }
 
 // Needed returns the privileges on objects of a kind.
 func Needed(k Kind) []string { return slices.Clone(needed[k]) }
 
 // Kinds lists the kinds in the order of reports.
-func Kinds() []Kind { return []Kind{Folder, Pool, Datastore, Network, Cluster, Host, Template} }
+func Kinds() []Kind { return []Kind{Folder, Pool, Datastore, Network, Cluster, Host, Template, Import} }
 
 // Check reports all privileges that the session's user lacks, with the objects, as one error.
 func Check(ctx context.Context, vc *vcenter.Client, objects []Object) error {

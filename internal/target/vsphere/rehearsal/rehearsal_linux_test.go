@@ -93,7 +93,7 @@ var rehearsals = []struct {
 	{scenario: "four_corners", length: "5s", set: []string{"vms_per_node=1"}},
 	{scenario: "node_failure", length: "30s", set: []string{"scan_vms=1"}, soak: true},
 	{scenario: "snapshot_impact", length: "20s", soak: true},
-	{scenario: "clone_impact", length: "20s", set: []string{"desktops_per_node=1"}, soak: true},
+	{scenario: "clone_impact", length: "20s", set: []string{"desktops_per_node=2"}, soak: true},
 	{scenario: "noisy_neighbor", length: "20s", soak: true},
 }
 
