@@ -51,7 +51,7 @@ func (r *rig) intent(method, path string, body any) string {
 func TestIntents(t *testing.T) {
 	r := newRig(t, prism.Options{})
 	img := r.intent("POST", "images", object{"metadata": object{"kind": "image"}, "spec": object{"name": "debian", "resources": object{"image_type": "DISK_IMAGE"}}})
-	request, err := http.NewRequestWithContext(t.Context(), "PUT", r.URL+v3+"images/"+img+"/file", bytes.NewReader(make([]byte, 5<<20)))
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, r.URL+v3+"images/"+img+"/file", bytes.NewReader(make([]byte, 5<<20)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,6 +27,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/braggdev/bragg/internal/lab/chassis"
 	"github.com/braggdev/bragg/internal/lab/prism/faults"
 	"github.com/braggdev/bragg/internal/lab/prism/machine"
 	"github.com/braggdev/bragg/internal/lab/prism/rest"
@@ -66,6 +67,9 @@ type Emulator struct {
 	Gate    *rest.Gate
 	Machine *machine.Processes // nil where VMs run nothing
 	Network string             // of VMs
+
+	certificate tls.Certificate
+	bmcs        []*BMC
 
 	server  *http.Server
 	served  chan struct{}
@@ -173,6 +177,7 @@ func (e *Emulator) listen(o Options) error {
 	if err != nil {
 		return err
 	}
+	e.certificate = certificate
 	sum := sha256.Sum256(certificate.Certificate[0])
 	e.Fingerprint = hex.EncodeToString(sum[:])
 	l, err := net.Listen("tcp", o.Listen)
@@ -214,6 +219,7 @@ func selfSigned() (tls.Certificate, error) {
 
 // Close ends the server, all tasks and all VMs.
 func (e *Emulator) Close() {
+	e.closeBMCs()
 	_ = e.server.Close()
 	<-e.served
 	e.State.Close()
@@ -250,10 +256,29 @@ func (e *Emulator) AddImage(name string, contents io.Reader) (string, error) {
 // DiskPath is the file of a VM's disk, by the id of the disk.
 func (e *Emulator) DiskPath(diskID string) string { return e.State.Disks().Path(diskID) }
 
-// TargetFile is a target file of provider nutanix for this emulator. secretFile holds the password.
+// TargetFile is a target file of provider nutanix for this emulator, with the BMCs that were started. secretFile holds the password.
 func (e *Emulator) TargetFile(secretFile string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "provider: nutanix\nname: prism\nendpoint: %s\nfingerprint: %s\n", e.URL, e.Fingerprint)
-	fmt.Fprintf(&b, "credentials:\n  platform: {user: %s, secret: {file: %q}}\n", e.Credentials.User, secretFile)
+	fmt.Fprintf(&b, "provider: nutanix\nname: %q\nendpoint: %q\nfingerprint: %q\n", "emulator of Prism", e.Address, "SHA256:"+e.Fingerprint)
+	fmt.Fprintf(&b, "credentials:\n  platform: {user: %q, secret: {file: %q}}\n", e.Credentials.User, secretFile)
+	if len(e.bmcs) > 0 {
+		fmt.Fprintf(&b, "  bmc: {user: %q, secret: {file: %q}}\nnodes:\n", chassis.User, secretFile)
+	}
+	for _, h := range e.bmcs {
+		fmt.Fprintf(&b, "  - id: %q\n    serial: %q\n    uuid: %q\n    bmc: {protocol: redfish, address: %q, credential: bmc, fingerprint: %q}\n",
+			h.Host, h.Serial, h.UUID, h.Address, "SHA256:"+e.Fingerprint)
+	}
+	e.State.Read(func(d *state.Data) {
+		fmt.Fprintf(&b, "pool: %q\nnetwork: %q\naddresses: dhcp\n", d.Containers[0].Name, d.Subnets[0].Name)
+		for i, image := range d.Images {
+			if i == 0 {
+				b.WriteString("templates:\n")
+			}
+			fmt.Fprintf(&b, "  %q: %q\n", image.Name, image.ID)
+		}
+		fmt.Fprintf(&b, "options:\n  cluster: %q\n", d.Cluster.Name)
+	})
+	b.WriteString("facts:\n  cluster: \"simulated: an emulator of Prism, with processes of one machine as VMs\"\n")
+	b.WriteString("allow:\n  node_power: true\n  cvms: true\n  maintenance: true\n  container_settings: true\n")
 	return b.String()
 }

@@ -239,6 +239,9 @@ func (r *rig) greet(id, name string) string {
 	if hello.VM != name {
 		r.Fatalf("agent of %q answers for %q", hello.VM, name)
 	}
+	if machine := image.MachineID(name); os.Geteuid() == 0 && hello.MachineID != machine {
+		r.Errorf("the machine-id of %q is %q, want %q of its user data", name, hello.MachineID, machine)
+	}
 	return hello.Boot
 }
 

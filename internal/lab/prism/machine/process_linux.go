@@ -24,6 +24,8 @@ for one in shm pts mqueue; do if [ -d "/dev/$one" ]; then mkdir "$dev/$one"; mou
 ln -s /proc/self/fd "$dev/fd"
 while [ "$1" != -- ]; do touch "$dev/$1"; mount --bind "$2" "$dev/$1"; shift 2; done
 shift
+own=${dev%/dev}/root/etc/machine-id # of cloud-init; agents with the same one are taken for clones of one VM
+if [ -f "$own" ] && [ -f /etc/machine-id ]; then mount --bind "$own" /etc/machine-id; fi
 mount --rbind "$dev" /dev
 identity="${dev%/dev}/root/etc/machine-id"
 if [ -f "$identity" ] && [ -f /etc/machine-id ]; then mount --bind "$identity" /etc/machine-id; fi
