@@ -275,6 +275,22 @@ func (p *store) CreateCategory(c Category) (Category, error) {
 	return c, err
 }
 
+// UpdateCategory changes the description of a category. match is the version that the caller knows; below 0: any.
+func (p *store) UpdateCategory(id, description string, match int) error {
+	return p.change(func(d *Data) error {
+		c := d.Category(id)
+		switch {
+		case c == nil:
+			return Missing("category", id)
+		case match >= 0 && match != c.Version:
+			return refuse(Stale, "category %s has changed", id)
+		}
+		c.Description = description
+		c.Version++
+		return nil
+	})
+}
+
 // DeleteCategory removes a category that no VM has.
 func (p *store) DeleteCategory(id string) error {
 	return p.change(func(d *Data) error {

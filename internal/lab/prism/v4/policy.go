@@ -102,6 +102,21 @@ func (a *API) categoryRoutes() {
 		})
 		return nil
 	})
+	a.route("PUT "+path+"/{id}", func(w http.ResponseWriter, r *http.Request) error {
+		var body struct{ Description string }
+		if err := decode(r, &body); err != nil {
+			return err
+		}
+		version, err := match(r, r.PathValue("id"), true)
+		if err != nil {
+			return err
+		}
+		if err := a.prism.UpdateCategory(r.PathValue("id"), body.Description, version); err != nil {
+			return err
+		}
+		rest.Answer(w, http.StatusOK, rest.Object{"$objectType": "prism.v4.config.UpdateCategoryApiResponse", "metadata": metadata(false, false, 0, r)})
+		return nil
+	})
 	a.route("DELETE "+path+"/{id}", func(w http.ResponseWriter, r *http.Request) error {
 		if err := a.prism.DeleteCategory(r.PathValue("id")); err != nil {
 			return err
