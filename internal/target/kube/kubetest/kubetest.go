@@ -89,6 +89,20 @@ func (s *Server) end() {
 	s.work.Wait()
 }
 
+// SetToken makes the server accept another token alone.
+func (s *Server) SetToken(token string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Token = token
+}
+
+// SetFault replaces Fault.
+func (s *Server) SetFault(fault func(r *http.Request) (int, string)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Fault = fault
+}
+
 // Calls returns how often each kind of request came: "watch pods", "create pods".
 func (s *Server) Calls() map[string]int {
 	s.mu.Lock()

@@ -265,8 +265,8 @@ func (s *Server) kill(name, uid string) {
 
 // used reports whether a pod uses a claim.
 func (s *Server) used(claim string) bool {
-	for pod := range s.objects["pods"] {
-		if strings.HasPrefix(claim, pod+"-") {
+	for pod, o := range s.objects["pods"] {
+		if strings.HasPrefix(claim, pod+"-") && at(o, "spec", "volumes") != nil {
 			return true
 		}
 	}

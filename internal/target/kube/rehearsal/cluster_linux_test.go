@@ -53,17 +53,6 @@ func inNamespace(t *testing.T, c *kubelab.Cluster, namespace string) target.Conf
 	}
 }
 
-func specs(nodes []target.NodeConfig, n int, disks ...int64) []target.VMSpec {
-	list := make([]target.VMSpec, n)
-	for i := range list {
-		list[i] = target.VMSpec{
-			Name: fmt.Sprintf("OLTP-%04d", i+1), Group: "OLTP", Ordinal: i, Template: "any", VCPUs: 1, RAMBytes: 64 << 20, DiskBytes: disks,
-			NodeID: nodes[i%len(nodes)].ID,
-		}
-	}
-	return list
-}
-
 // On a real control plane, with no rights but those of the Role: VMs are created, switched, found again and deleted, on their nodes.
 func TestRole(t *testing.T) {
 	if testing.Short() {

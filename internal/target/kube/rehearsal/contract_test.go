@@ -114,6 +114,17 @@ func authority(t testing.TB) *trust.Authority {
 	return a
 }
 
+// openOnly opens the target and reads its inventory.
+func openOnly(t *testing.T, c target.Config) (target.Inventory, error) {
+	t.Helper()
+	opened, err := kube.Provider().Open(t.Context(), c, target.OpenOptions{Dir: t.TempDir()})
+	if err != nil {
+		return target.Inventory{}, err
+	}
+	defer opened.Close()
+	return opened.Inventory(t.Context())
+}
+
 func openAs(t *testing.T, c target.Config, a *trust.Authority) target.Target {
 	t.Helper()
 	opened, err := kube.Provider().Open(t.Context(), c, target.OpenOptions{Dir: t.TempDir(), Authority: a})

@@ -3,11 +3,13 @@ package rehearsal_test
 import (
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/target"
 )
 
 func writePEM(t testing.TB, path string, der []byte) {
@@ -24,4 +26,15 @@ func wantCode(t *testing.T, err error, code, text string) {
 	if !errors.As(err, &known) || known.Code != code || !strings.Contains(err.Error(), text) {
 		t.Errorf("got %v, want %s: %s", err, code, text)
 	}
+}
+
+func specs(nodes []target.NodeConfig, n int, disks ...int64) []target.VMSpec {
+	list := make([]target.VMSpec, n)
+	for i := range list {
+		list[i] = target.VMSpec{
+			Name: fmt.Sprintf("OLTP-%04d", i+1), Group: "OLTP", Ordinal: i, Template: "any", VCPUs: 1, RAMBytes: 64 << 20, DiskBytes: disks,
+			NodeID: nodes[i%len(nodes)].ID,
+		}
+	}
+	return list
 }
