@@ -354,7 +354,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, resource string) {
 	var all []Object
 	for _, name := range slices.Sorted(maps.Keys(s.objects[resource])) {
 		o := s.objects[resource][name]
-		if labels, _ := meta(o)["labels"].(Object); selected(q.Get("labelSelector"), labels) && s.fields(q.Get("fieldSelector"), o) {
+		if labels, _ := meta(o)["labels"].(Object); selected(q.Get("labelSelector"), labels) && fields(q.Get("fieldSelector"), o) {
 			all = append(all, o)
 		}
 	}
@@ -384,7 +384,7 @@ func selected(selector string, labels Object) bool {
 	return true
 }
 
-func (s *Server) fields(selector string, o Object) bool {
+func fields(selector string, o Object) bool {
 	path, value, ok := strings.Cut(selector, "=")
 	return !ok || text(o, strings.Split(path, ".")...) == value
 }

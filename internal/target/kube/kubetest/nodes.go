@@ -236,7 +236,7 @@ func (s *Server) delete(resource, name string, grace bool) {
 		if !s.down[text(o, "spec", "nodeName")] {
 			s.work.Go(func() { s.kill(name, text(o, "metadata", "uid")) })
 		}
-	case resource == "persistentvolumeclaims" && s.used(name):
+	case resource == "persistentvolumeclaims" && used(s.objects["pods"], name):
 		meta(o)["deletionTimestamp"] = time.Now().UTC().Format(time.RFC3339)
 		s.put(resource, o)
 	default:
@@ -264,8 +264,8 @@ func (s *Server) kill(name, uid string) {
 }
 
 // used reports whether a pod uses a claim.
-func (s *Server) used(claim string) bool {
-	for pod, o := range s.objects["pods"] {
+func used(pods map[string]Object, claim string) bool {
+	for pod, o := range pods {
 		if strings.HasPrefix(claim, pod+"-") && at(o, "spec", "volumes") != nil {
 			return true
 		}
@@ -276,7 +276,7 @@ func (s *Server) used(claim string) bool {
 // released removes claims that waited for their last pod.
 func (s *Server) released() {
 	for name, o := range s.objects["persistentvolumeclaims"] {
-		if text(o, "metadata", "deletionTimestamp") != "" && !s.used(name) {
+		if text(o, "metadata", "deletionTimestamp") != "" && !used(s.objects["pods"], name) {
 			s.remove("persistentvolumeclaims", name)
 		}
 	}
