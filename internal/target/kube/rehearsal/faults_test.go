@@ -97,7 +97,7 @@ func TestExpiredToken(t *testing.T) {
 	}
 }
 
-// Objects of others with the names of ours stay untouched, whatever they are.
+// Objects of others with the same names stay untouched, whatever they are.
 func TestForeignObjects(t *testing.T) {
 	t.Parallel()
 	s := kubetest.New(t, "node-1", "node-2")
