@@ -109,7 +109,7 @@ func TestRepeats(t *testing.T) {
 			t.Errorf("status %d: %v after %d requests", status, err, len(s.seen))
 		}
 	}
-	s := serve(t, func(_ int, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) })
+	s := serve(t, func(_ int, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
 	if err := get(t.Context(), s.client(t, prism.Options{})); err == nil || len(s.seen) > 10 {
 		t.Errorf("%v after %d requests", err, len(s.seen))
 	}
