@@ -11,7 +11,6 @@ import (
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 
-	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/bmc"
 )
@@ -19,42 +18,20 @@ import (
 // powered is a Target whose nodes have BMCs.
 type powered struct {
 	*Target
-	*bmc.Nodes
+	*bmc.HangingUp
 }
 
-var (
-	_ target.NodePower        = powered{}
-	_ target.NodeLimiter      = powered{}
-	_ target.PowerCutForeseer = powered{}
-)
+var _ target.PowerCutForeseer = powered{}
 
-// PowerOffNode cuts the power of a node, unless there are objections.
-func (p powered) PowerOffNode(ctx context.Context, nodeID string) error {
-	return p.takePower(ctx, nodeID, p.Nodes.PowerOffNode)
-}
-
-// ShutdownNode asks the system of a node to shut down.
-func (p powered) ShutdownNode(ctx context.Context, nodeID string) error {
-	return p.takePower(ctx, nodeID, p.Nodes.ShutdownNode)
-}
-
-// takePower lets act take the power of a node, with the checks of bmc, and ends connections to agents on it that a cut
-// leaves open. An agent that still runs is dialled again.
-func (p powered) takePower(ctx context.Context, nodeID string, act func(context.Context, string) error) error {
-	if err := p.usable(ctx); err != nil {
-		return err
-	}
-	lost := p.power.running(ctx, nodeID)
-	hangUp := func() {
-		for _, id := range lost {
-			p.HangUp(id)
-		}
-	}
-	err := act(target.WithPowerChange(ctx, func(target.PowerChange) { hangUp() }), nodeID)
-	if err == nil || diag.ExitCode(err) != diag.ExitRefused { // a refused one was not begun
-		hangUp()
-	}
-	return err
+func (t *Target) powered() powered {
+	return powered{t, &bmc.HangingUp{
+		Nodes: t.power.bmcs, Usable: t.usable, Running: t.power.running,
+		HangUp: func(vms []string, _ string) {
+			for _, id := range vms {
+				t.HangUp(id)
+			}
+		},
+	}}
 }
 
 // nodePower is what is known here about the power of nodes, and about cutting it.
@@ -77,13 +54,7 @@ func (p *nodePower) running(ctx context.Context, nodeID string) []string {
 }
 
 // off reports whether a node is known to be switched off.
-func (p *nodePower) off(ctx context.Context, nodeID string) bool {
-	if p.bmcs == nil {
-		return false
-	}
-	state, err := p.bmcs.NodePowerState(ctx, nodeID)
-	return err == nil && state == target.PowerOff
-}
+func (p *nodePower) off(ctx context.Context, nodeID string) bool { return p.bmcs.Off(ctx, nodeID) }
 
 func (p *nodePower) facts() []target.Fact {
 	if p.bmcs == nil {

@@ -1,11 +1,6 @@
 package vsphere
 
 import (
-	"fmt"
-	"maps"
-	"slices"
-	"strings"
-
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/address"
@@ -36,27 +31,8 @@ var choices = map[string][]string{
 var texts = []string{"cluster", "datacenter", "folder", "guest_key", "guest_user", "resource_pool"}
 
 func readSettings(c target.Config) (settings, error) {
-	var list diag.List
+	value, list := c.ReadOptions(choices, texts...)
 	place := diag.Position{File: c.File}
-	value := map[string]string{}
-	for name, known := range choices {
-		value[name] = known[0]
-	}
-	for _, name := range slices.Sorted(maps.Keys(c.Options)) {
-		known, ok := choices[name]
-		switch given := c.Options[name]; {
-		case slices.Contains(texts, name):
-			value[name] = given
-		case !ok:
-			options := slices.Sorted(slices.Values(append(slices.Collect(maps.Keys(choices)), texts...)))
-			list.Add(diag.Diagnostic{Code: "target-unknown-option", Pos: place, Message: fmt.Sprintf("unknown option %q", name),
-				Hint: "known: " + strings.Join(options, ", ")})
-		case !slices.Contains(known, given):
-			list.Errorf(place, "target-option", "option %s is %q, want one of %s", name, given, strings.Join(known, ", "))
-		default:
-			value[name] = given
-		}
-	}
 	if c.Endpoint == "" {
 		list.Add(diag.Diagnostic{Code: "target-missing-key", Pos: place, Message: `key "endpoint" is missing`,
 			Hint: "it is the name of the vCenter: endpoint: vcenter.example.com"})

@@ -102,7 +102,7 @@ func open(ctx context.Context, c target.Config, o target.OpenOptions) (target.Ta
 		vc.Close()
 		return nil, err
 	}
-	return powered{t, t.power.bmcs}, nil
+	return t.powered(), nil
 }
 
 func dial(ctx context.Context, c target.Config) (*vcenter.Client, error) {

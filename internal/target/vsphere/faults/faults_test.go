@@ -23,6 +23,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/lease"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/targettest"
 	"github.com/braggdev/bragg/internal/target/vsphere"
@@ -439,4 +440,39 @@ func TestNoSecrets(t *testing.T) {
 		noSecret(t, "the settings of "+vm.Name, vm)
 	}
 	_ = v.Delete(t.Context(), targettest.NewTag("run-9"), vms)
+}
+
+// Two controllers whose target files name different folders of one cluster request it at the same time: one gets it.
+func TestLeaseAcrossFolders(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	dc := r.Model.Map().Any("Datacenter").(*simulator.Datacenter)
+	if _, err := object.NewFolder(r.Client().Client, dc.VmFolder).CreateFolder(t.Context(), "other"); err != nil {
+		t.Fatal(err)
+	}
+	first := r.open(t)
+	r.config.Options = map[string]string{"folder": "other"}
+	second := r.open(t)
+	for round := range 10 {
+		locks, errs := make([]target.Lock, 2), make([]error, 2)
+		var wait sync.WaitGroup
+		for i, v := range []target.Target{first, second} {
+			wait.Go(func() { locks[i], errs[i] = v.(target.Locker).Lock(t.Context(), lease.NewHolder("run", 0)) })
+		}
+		wait.Wait()
+		winner := 0
+		if locks[0] == nil {
+			winner = 1
+		}
+		var held *lease.HeldError
+		if locks[winner] == nil || locks[1-winner] != nil || !errors.As(errs[1-winner], &held) {
+			t.Fatalf("round %d: locks %v, errors %v", round, locks, errs)
+		}
+		if err := locks[winner].Unlock(); err != nil {
+			t.Fatal(err)
+		}
+		if left := r.left(); len(left) > 0 {
+			t.Fatalf("round %d: left %q", round, left)
+		}
+	}
 }
