@@ -210,7 +210,6 @@ func (m *Mirror[T]) wake() {
 func (m *Mirror[T]) follow() {
 	ctx, pause := m.client.ctx, watchAgain
 	for ctx.Err() == nil {
-		began := time.Now()
 		err := m.watch(ctx)
 		if ctx.Err() != nil {
 			return
@@ -227,13 +226,12 @@ func (m *Mirror[T]) follow() {
 		}
 		m.wake()
 		m.mu.Unlock()
-		if time.Since(began) > watchLongest {
-			pause = watchAgain
-		}
 		if wait.For(ctx, pause) != nil {
 			return
 		}
-		pause = min(2*pause, watchLongest)
+		if pause = min(2*pause, watchLongest); err == nil { // the watch had been connected
+			pause = watchAgain
+		}
 	}
 }
 

@@ -97,6 +97,28 @@ func TestExpiredToken(t *testing.T) {
 	}
 }
 
+// The server forgets versions and ends watches: objects are listed again, and nothing is missed.
+func TestWatchExpires(t *testing.T) {
+	t.Parallel()
+	s := kubetest.New(t, "node-1", "node-2")
+	tgt := openAs(t, simulated(t, s), authority(t))
+	tag := targettest.NewTag("run-1")
+	for range 3 {
+		vms := powered(t, tgt, tag, 2)
+		s.Forget()
+		if err := tgt.(target.VMPower).PowerOffVMs(t.Context(), tag, vms); err != nil {
+			t.Fatal(err)
+		}
+		s.Forget()
+		if err := tgt.Delete(t.Context(), tag, vms); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if owned, err := tgt.Owned(t.Context(), tag); err != nil || len(owned) > 0 {
+		t.Errorf("owned are %v, %v", owned, err)
+	}
+}
+
 // Objects of others with the same names stay untouched, whatever they are.
 func TestForeignObjects(t *testing.T) {
 	t.Parallel()
