@@ -86,7 +86,8 @@ func TestFaultsOfRequests(t *testing.T) {
 			t.Errorf("request %d: %d, want %d", i, status, want)
 		}
 	}
-	for _, text := range []string{"- {request: x}", "- {task: a, status: 500}", "- {}", "- {request: GET /, nonsense: 1}", "- {request: GET /, status: 200}"} {
+	for _, text := range []string{"- {request: x}", "- {task: a, status: 500}", "- {}", "- {request: GET /, nonsense: 1}", "- {request: GET /, status: 200}",
+		"- {task: a, cut_host: x}"} {
 		if _, err := faults.Read(strings.NewReader(text)); err == nil {
 			t.Errorf("%s: accepted", text)
 		}
@@ -195,5 +196,38 @@ func TestRecoveryPoints(t *testing.T) {
 	}
 	if got := read(id); got != "other" {
 		t.Errorf("the VM itself: %q", got)
+	}
+}
+
+// A script changes the cluster behind a client's back.
+func TestFaultsOfTheCluster(t *testing.T) {
+	r := newRig(t, prism.Options{State: state.Options{HADelay: time.Millisecond}})
+	r.do("POST", vms, r.spec("db"))
+	_, out, _ := r.call("GET", vms, nil)
+	id := at(out, "data", 0, "extId").(string)
+	r.act(id, "power-on", nil)
+	before := at(r.vm(id), "host", "extId")
+	trigger := func(rule faults.Rule) {
+		rule.Request, rule.Times = "GET /api/networking/*/config/subnets", 1
+		r.Faults.Clear()
+		r.Faults.Add(rule)
+		r.call("GET", "/api/networking/v4.0/config/subnets", nil)
+	}
+	trigger(faults.Rule{MoveVM: "d*"})
+	second := at(r.vm(id), "host", "extId")
+	if second == before || second == nil {
+		t.Errorf("the VM runs on %v, and ran on %v", second, before)
+	}
+	var name string
+	r.State.Read(func(d *state.Data) { name = d.Host(second.(string)).Name })
+	trigger(faults.Rule{CutHost: name})
+	r.until("HA restarts it", func() bool { vm := r.vm(id); return vm["powerState"] == "ON" && at(vm, "host", "extId") != second })
+	trigger(faults.Rule{RestoreHost: name, ForeignVM: "db"})
+	if r.count("db") != 2 {
+		t.Errorf("%d VMs of the name", r.count("db"))
+	}
+	_, alerts, _ := r.call("GET", "/api/monitoring/v4.0/serviceability/alerts", nil)
+	if at(alerts, "data", 0, "alertType") != "HostDown" || at(alerts, "data", 0, "isResolved") != true {
+		t.Errorf("alerts: %v", alerts)
 	}
 }

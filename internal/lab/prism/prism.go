@@ -23,6 +23,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"time"
@@ -86,6 +87,7 @@ func New(o Options) (*Emulator, error) {
 		return nil, err
 	}
 	e.State = state.New(o.State)
+	e.Faults.Act = e.act
 	if e.Machine != nil {
 		e.Machine.Ended = e.State.Ended
 	}
@@ -240,6 +242,34 @@ func (e *Emulator) CutHost(id string) error { return e.State.CutHost(id) }
 
 // RestoreHost gives a host its power back.
 func (e *Emulator) RestoreHost(id string) error { return e.State.RestoreHost(id) }
+
+// act does to the cluster what a rule says. What it names and is not there stays so.
+func (e *Emulator) act(rule faults.Rule) {
+	if rule.CutHost != "" {
+		_ = e.CutHost(rule.CutHost)
+	}
+	if rule.RestoreHost != "" {
+		_ = e.RestoreHost(rule.RestoreHost)
+	}
+	var moved []string
+	s := state.VMSpec{Name: rule.ForeignVM, Description: "of another client", MemoryBytes: 1 << 30}
+	e.State.Read(func(d *state.Data) {
+		s.ClusterID = d.Cluster.ID
+		for _, vm := range d.VMs {
+			if named, _ := path.Match(rule.MoveVM, vm.Name); named && vm.Power == state.On {
+				moved = append(moved, vm.ID)
+			}
+		}
+	})
+	for _, id := range moved {
+		_ = e.State.MoveVM(id, "")
+	}
+	if rule.ForeignVM != "" {
+		if task, _, err := e.State.CreateVM(s); err == nil {
+			_ = e.State.Await(task)
+		}
+	}
+}
 
 // AddImage makes an image of a file's contents, as an operator would have uploaded it before, and returns its id.
 func (e *Emulator) AddImage(name string, contents io.Reader) (string, error) {

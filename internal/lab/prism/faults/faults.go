@@ -48,6 +48,12 @@ type Rule struct {
 	Drop           bool          `yaml:"drop"`            // carried out, without an answer
 	ExpireSessions bool          `yaml:"expire_sessions"` // the client has to log in again
 
+	// Of requests, too: what happens to the cluster before one is carried out. Hosts and VMs by name.
+	CutHost     string `yaml:"cut_host"`     // it loses its power
+	RestoreHost string `yaml:"restore_host"` // it gets its power back
+	MoveVM      string `yaml:"move_vm"`      // the cluster moves it to another host; "*" is any text
+	ForeignVM   string `yaml:"foreign_vm"`   // another client makes a VM of this name
+
 	// Of tasks.
 	Queued    time.Duration `yaml:"queued"`
 	After     time.Duration `yaml:"after"`      // how long it runs
@@ -58,6 +64,9 @@ type Rule struct {
 
 // Script is rules that count. Its methods may be called at the same time. The zero value has none.
 type Script struct {
+	// Act does what a rule says to the cluster; set before the first request, nil: nothing.
+	Act func(Rule)
+
 	mu    sync.Mutex
 	rules []*counted
 }
@@ -101,6 +110,8 @@ func (r Rule) Check() error {
 		return errors.New("want either request or task")
 	case r.Request != "" && (r.Fail != "" || r.Lose || r.After != 0 || r.Queued != 0 || r.FailAfter || r.Name != ""):
 		return errors.New("name, queued, after, fail, fail_after and lose are of tasks")
+	case r.Task != "" && r.acts():
+		return errors.New("cut_host, restore_host, move_vm and foreign_vm are of requests")
 	case r.Task != "" && (r.Status != 0 || r.Drop || r.Delay != 0 || r.ExpireSessions || r.RetryAfter != 0 || r.Body != ""):
 		return errors.New("body, delay, status, retry_after, drop and expire_sessions are of requests")
 	case r.Skip < 0 || r.Times < 0:
@@ -116,6 +127,9 @@ func (r Rule) Check() error {
 	}
 	return nil
 }
+
+// acts reports whether a rule changes the cluster.
+func (r Rule) acts() bool { return r.CutHost+r.RestoreHost+r.MoveVM+r.ForeignVM != "" }
 
 // Add adds rules after those that are there: the first that matches decides.
 func (s *Script) Add(rules ...Rule) {
@@ -160,6 +174,9 @@ func (s *Script) Request(r *http.Request, body []byte) rest.Trouble {
 	})
 	if !ok {
 		return rest.Trouble{}
+	}
+	if rule.acts() && s.Act != nil {
+		s.Act(rule)
 	}
 	return rest.Trouble{
 		Delay: rule.Delay, Status: rule.Status, RetryAfter: rule.RetryAfter, Drop: rule.Drop, Expire: rule.ExpireSessions,
