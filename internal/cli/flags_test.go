@@ -11,8 +11,12 @@ import (
 // TestEveryCommandHasJSON holds that a program can read whatever a command prints.
 func TestEveryCommandHasJSON(t *testing.T) {
 	without := map[string]string{
-		"bragg io":         "has fio's --output-format=json",
-		"bragg completion": "prints a script for a shell",
+		"bragg io":               "has fio's --output-format=json",
+		"bragg completion":       "prints a script for a shell",
+		"bragg exporter netapp":  "serves and prints the format of Prometheus",
+		"bragg exporter nutanix": "serves and prints the format of Prometheus",
+		"bragg exporter vsphere": "serves and prints the format of Prometheus",
+		"bragg kube install":     "prints manifests as YAML, which kubectl reads",
 	}
 	var visit func(cmd *cobra.Command)
 	visit = func(cmd *cobra.Command) {

@@ -350,7 +350,7 @@ func TestFilesComeAndGo(t *testing.T) {
 		t.Errorf("the run took %s\n%s", took, text)
 	}
 	for kind, d := range sum.Directions {
-		if kind >= 2 && kind < 6 && d.Operations < 100 || len(d.Errors) > 0 {
+		if kind >= 2 && kind < 6 && d.Operations < 10 || len(d.Errors) > 0 {
 			t.Errorf("operation %d: %d, errors %v\n%s", kind, d.Operations, d.Errors, text)
 		}
 	}
