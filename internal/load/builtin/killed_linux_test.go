@@ -40,7 +40,7 @@ var inAgent = []load.Workload{
 	{Name: "vertica", Generator: "vioperf", Options: map[string]string{"threads": "2", "buffer": "64KiB", "data": "8MiB"}},
 	{Name: "training", Generator: "mlperf_storage", Options: map[string]string{"model": "unet3d", "files": "20", "batch_size": "2", "accelerators": "2",
 		"record_length": "64KiB", "computation_time": "10ms", "epochs": "1000"}},
-	{Name: "checkpoints", Generator: "mlperf_storage", Options: map[string]string{"checkpoint": "llama3-8b", "fraction": "0.00001", "checkpoints": "100", "ranks": "1"}},
+	{Name: "checkpoints", Generator: "mlperf_storage", Options: map[string]string{"checkpoint": "llama3-8b", "fraction": "0.00001", "checkpoints": "1000", "ranks": "1"}},
 	{Name: "raw", Generator: "vdbench", Config: "sd=sd1,lun=/dev/sdb,size=4m,openflags=o_direct\nwd=wd1,sd=sd1,xfersize=4k,rdpct=50\nrd=rd1,wd=wd1,iorate=max,elapsed=1000,interval=1\n"},
 	{Name: "tree", Generator: "vdbench", Config: "fsd=fsd1,anchor=/dev/sdb,depth=1,width=2,files=4,size=64k\n" +
 		"fwd=fwd1,fsd=fsd1,operation=write,xfersize=4k,fileio=random,threads=2\nrd=rd1,fwd=fwd1,fwdrate=max,format=yes,elapsed=1000,interval=1\n"},
