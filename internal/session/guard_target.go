@@ -160,17 +160,21 @@ func (g *targetGuard) take(n target.Node, space target.Space, took time.Duration
 	if s.pause, enough = s.following(float64(space.FreeBytes-floor), perSecond, took); !enough && space.TotalBytes > 0 {
 		return 0, g.lowSpace(s, space, floor, perSecond)
 	}
-	s.next, s.read, s.freeBytes = now.Add(s.pause), now, space.FreeBytes
+	s.next = now.Add(s.pause)
+	if s.read.IsZero() || now.Sub(s.read) >= spaceAgain {
+		s.read, s.freeBytes = now, space.FreeBytes
+	}
 	return s.pause, nil
 }
 
-// rate returns by how many bytes a second the free space has shrunk since the reading before.
+// rate returns by how many bytes a second the free space has shrunk since the reading before. Nodes that share a storage may read it
+// at nearly the same time: a disk that is created in between would count as many times its size in a second.
 func (s *storage) rate(freeBytes int64, now time.Time) float64 {
-	since := now.Sub(s.read).Seconds()
-	if s.read.IsZero() || since <= 0 {
+	since := now.Sub(s.read)
+	if s.read.IsZero() || since < spaceAgain {
 		return 0
 	}
-	return max(0, float64(s.freeBytes-freeBytes)/since)
+	return max(0, float64(s.freeBytes-freeBytes)/since.Seconds())
 }
 
 // following returns the delay until the next poll for this many bytes above the floor, and false if there is no time for

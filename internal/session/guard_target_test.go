@@ -20,6 +20,7 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/fake"
 	"github.com/braggdev/bragg/internal/unit"
+	"github.com/braggdev/bragg/internal/wait"
 )
 
 // stores returns free space per node as a function of time, and records when each node was polled.
@@ -116,6 +117,25 @@ func TestTargetGuardBearsLargeFiles(t *testing.T) {
 		}}
 		if stops, at := guarded(t, s, 1, 1, time.Hour); len(stops) > 0 {
 			t.Errorf("stopped by %v at %v", stops, at)
+		}
+	})
+}
+
+// The first readings of nodes that share a storage may be milliseconds apart, with the disk of a new VM between them: that is no rate.
+func TestTargetGuardBearsADiskBetweenTwoNodes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &stores{answer: func(ctx context.Context, node string, at time.Duration) (target.Space, error) {
+			if node == "node-2" {
+				_ = wait.For(ctx, time.Millisecond)
+				return room("shared", 90*unit.GiB, 1024*unit.GiB)
+			}
+			if at < time.Millisecond {
+				return room("shared", 100*unit.GiB, 1024*unit.GiB)
+			}
+			return room("shared", 90*unit.GiB, 1024*unit.GiB)
+		}}
+		if stops, at := guarded(t, s, 2, 1, time.Minute); len(stops) > 0 {
+			t.Errorf("stopped at %v: %v", at, stops)
 		}
 	})
 }
