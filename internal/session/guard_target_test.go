@@ -121,7 +121,7 @@ func TestTargetGuardBearsLargeFiles(t *testing.T) {
 	})
 }
 
-// The first readings of nodes that share a storage may be milliseconds apart, with the disk of a new VM between them: that is no rate.
+// The first readings of nodes that share a storage may be milliseconds apart, with the disk of a new VM between them, which must not count as a rate.
 func TestTargetGuardBearsADiskBetweenTwoNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &stores{answer: func(ctx context.Context, node string, at time.Duration) (target.Space, error) {
