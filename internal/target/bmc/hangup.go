@@ -11,8 +11,8 @@ import (
 // would otherwise stay open. An agent that still runs is dialled again.
 type HangingUp struct {
 	*Nodes
-	// Usable returns why the target cannot be used any more.
-	Usable func(ctx context.Context) error
+	// Usable returns why the node must not lose its power, whatever its BMC says, or why the target cannot be used any more.
+	Usable func(ctx context.Context, nodeID string) error
 	// Running lists the VMs on a node, by id; HangUp ends the connections to them.
 	Running func(ctx context.Context, nodeID string) []string
 	HangUp  func(vms []string, nodeID string)
@@ -35,7 +35,7 @@ func (h *HangingUp) ShutdownNode(ctx context.Context, nodeID string) error {
 
 // take lets act take the power of a node, with all checks.
 func (h *HangingUp) take(ctx context.Context, nodeID string, act func(context.Context, string) error) error {
-	if err := h.Usable(ctx); err != nil {
+	if err := h.Usable(ctx, nodeID); err != nil {
 		return err
 	}
 	lost := h.Running(ctx, nodeID)

@@ -173,9 +173,9 @@ func withSnapshots(ctx context.Context, t *Target) (target.Target, error) {
 	snaps := &snapshotter{t.cluster, t.builder.snapshots, t.builder.claims, t.operations.pods, t.operations.locks}
 	switch {
 	case t.power.bmcs != nil && offered:
-		return poweredWithSnapshots{powered{t, t.power.bmcs}, snaps}, nil
+		return poweredWithSnapshots{t.powered(), snaps}, nil
 	case t.power.bmcs != nil:
-		return powered{t, t.power.bmcs}, nil
+		return t.powered(), nil
 	case offered:
 		return targetWithSnapshots{t, snaps}, nil
 	}

@@ -9,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/bmc"
 	"github.com/braggdev/bragg/internal/target/kube/object"
@@ -18,40 +17,18 @@ import (
 // powered is a Target whose nodes have BMCs.
 type powered struct {
 	*Target
-	*bmc.Nodes
+	*bmc.HangingUp
 }
 
-var (
-	_ target.NodePower   = powered{}
-	_ target.NodeLimiter = powered{}
-)
-
-// PowerOffNode cuts the power of a node, unless there are objections.
-func (p powered) PowerOffNode(ctx context.Context, nodeID string) error {
-	return p.takePower(ctx, nodeID, p.Nodes.PowerOffNode)
-}
-
-// ShutdownNode asks the system of a node to shut down.
-func (p powered) ShutdownNode(ctx context.Context, nodeID string) error {
-	return p.takePower(ctx, nodeID, p.Nodes.ShutdownNode)
-}
-
-// takePower lets act take the power of a node, with the checks of bmc, and ends connections to agents on it that a cut leaves open.
-func (p powered) takePower(ctx context.Context, nodeID string, act func(context.Context, string) error) error {
-	if err := p.usable(ctx); err != nil {
-		return err
-	}
-	lost := p.power.running(ctx, nodeID)
-	hangUp := func() {
-		for _, id := range lost {
-			p.link.HangUp(id)
-		}
-	}
-	err := act(target.WithPowerChange(ctx, func(target.PowerChange) { hangUp() }), nodeID)
-	if err == nil || diag.ExitCode(err) != diag.ExitRefused { // a refused one was not begun
-		hangUp()
-	}
-	return err
+func (t *Target) powered() powered {
+	return powered{t, &bmc.HangingUp{
+		Nodes: t.power.bmcs, Running: t.power.running, Usable: func(ctx context.Context, _ string) error { return t.usable(ctx) },
+		HangUp: func(vms []string, _ string) {
+			for _, id := range vms {
+				t.link.HangUp(id)
+			}
+		},
+	}}
 }
 
 // nodePower is what is known here about the power of nodes, and about cutting it.
@@ -61,13 +38,7 @@ type nodePower struct {
 }
 
 // off reports whether a node is known to be switched off. The cluster itself notices that only after 40 seconds.
-func (p *nodePower) off(ctx context.Context, nodeID string) bool {
-	if p.bmcs == nil || nodeID == "" {
-		return false
-	}
-	state, err := p.bmcs.NodePowerState(ctx, nodeID)
-	return err == nil && state == target.PowerOff
-}
+func (p *nodePower) off(ctx context.Context, nodeID string) bool { return p.bmcs.Off(ctx, nodeID) }
 
 // dead reports whether no kubelet answers on a node: it is off, gone, or not ready.
 func (p *nodePower) dead(ctx context.Context, nodeID string) bool {

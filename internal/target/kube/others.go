@@ -41,27 +41,16 @@ func (c *cluster) Others(ctx context.Context, tag target.Tag) ([]target.Other, e
 	}
 	for i := range podList {
 		p := &podList[i]
-		if why := whyNot(object.MarkOf(p), mark); why != "" && !known[p.Name] {
+		if why := target.WhySkipped(object.MarkOf(p), mark); why != "" && !known[p.Name] {
 			all = append(all, target.Other{Kind: target.OtherVM, Name: "pod " + p.Name, NodeID: p.Spec.NodeName, Why: why})
 		}
 	}
 	claimList, err := api.List[corev1.PersistentVolumeClaim](ctx, c.client, api.Claims, metav1.ListOptions{})
 	for i := range claimList {
-		if why := whyNot(object.MarkOf(&claimList[i]), mark); why != "" {
+		if why := target.WhySkipped(object.MarkOf(&claimList[i]), mark); why != "" {
 			all = append(all, target.Other{Kind: target.OtherVolume, Name: claimList[i].Name, Why: why})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b target.Other) int { return strings.Compare(a.Kind+" "+a.Name, b.Kind+" "+b.Name) })
 	return all, err
-}
-
-// whyNot says why an object with this mark is skipped; "" for our own mark.
-func whyNot(mark, own string) string {
-	switch mark {
-	case own:
-		return ""
-	case "":
-		return target.WhyUnmarked
-	}
-	return target.WhyAnother
 }

@@ -2,9 +2,7 @@ package kube
 
 import (
 	"fmt"
-	"maps"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -57,27 +55,8 @@ var choices = map[string][]string{
 var texts = []string{"context", "image", "image_pull_secret", "kubeconfig", "namespace", "node_selector", "patience", "run_as_user", "snapshot_class", "tolerations"}
 
 func readSettings(c target.Config) (settings, error) {
-	var list diag.List
+	value, list := c.ReadOptions(choices, texts...)
 	place := diag.Position{File: c.File}
-	value := map[string]string{}
-	for name, known := range choices {
-		value[name] = known[0]
-	}
-	for _, name := range slices.Sorted(maps.Keys(c.Options)) {
-		known, ok := choices[name]
-		switch given := c.Options[name]; {
-		case slices.Contains(texts, name):
-			value[name] = given
-		case !ok:
-			options := slices.Sorted(slices.Values(append(slices.Collect(maps.Keys(choices)), texts...)))
-			list.Add(diag.Diagnostic{Code: "target-unknown-option", Pos: place, Message: fmt.Sprintf("unknown option %q", name),
-				Hint: "known: " + strings.Join(options, ", ")})
-		case !slices.Contains(known, given):
-			list.Errorf(place, "target-option", "option %s is %q, want one of %s", name, given, strings.Join(known, ", "))
-		default:
-			value[name] = given
-		}
-	}
 	s := settings{
 		kind: value["kind"], class: c.Pool, image: value["image"], snapshotClass: value["snapshot_class"], agents: value["agents"], patience: patience,
 		pods: object.Settings{

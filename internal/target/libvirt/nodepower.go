@@ -23,7 +23,7 @@ type powered struct {
 }
 
 func (t *Target) powered() powered {
-	return powered{t, &bmc.HangingUp{Nodes: t.power.bmcs, Usable: t.usable, Running: t.power.running, HangUp: t.hangUpAll}}
+	return powered{t, &bmc.HangingUp{Nodes: t.power.bmcs, Usable: func(ctx context.Context, _ string) error { return t.usable(ctx) }, Running: t.power.running, HangUp: t.hangUpAll}}
 }
 
 // hangUpAll ends the connections to agents of VMs that had been on a node, and that to the node: the next call connects again if the

@@ -8,7 +8,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/bmc"
 	"github.com/braggdev/bragg/internal/target/nutanix/ahv"
@@ -17,47 +16,34 @@ import (
 // powered is a Target whose nodes have BMCs.
 type powered struct {
 	*Target
-	*bmc.Nodes
+	*bmc.HangingUp
 }
 
-var (
-	_ target.NodePower        = powered{}
-	_ target.NodeLimiter      = powered{}
-	_ target.PowerCutForeseer = powered{}
-)
+var _ target.PowerCutForeseer = powered{}
 
-// PowerOffNode cuts the power of a node with its CVM, unless there are objections.
-func (p powered) PowerOffNode(ctx context.Context, nodeID string) error {
-	return p.takePower(ctx, nodeID, p.Nodes.PowerOffNode)
+func (t *Target) powered() powered {
+	return powered{t, &bmc.HangingUp{
+		Nodes: t.cluster.bmcs, Usable: t.mayLosePower, Running: t.running,
+		HangUp: func(vms []string, _ string) {
+			for _, id := range vms {
+				t.agents.link.HangUp(id)
+			}
+		},
+	}}
 }
 
-// ShutdownNode asks the system of a node to shut down, CVM included.
-func (p powered) ShutdownNode(ctx context.Context, nodeID string) error {
-	return p.takePower(ctx, nodeID, p.Nodes.ShutdownNode)
-}
-
-// takePower lets act take the power of a node, with the checks of bmc, and ends connections to agents on it that a cut leaves open.
-func (p powered) takePower(ctx context.Context, nodeID string, act func(context.Context, string) error) error {
-	if err := p.usable(ctx); err != nil {
+// mayLosePower refuses what the target file does not allow: a node takes its CVM down.
+func (t *Target) mayLosePower(ctx context.Context, nodeID string) error {
+	if err := t.usable(ctx); err != nil {
 		return err
 	}
-	if !p.config.Allow.NodePower {
+	if !t.config.Allow.NodePower {
 		return target.PowerForbidden(nodeID)
 	}
-	if !p.config.Allow.CVMs {
+	if !t.config.Allow.CVMs {
 		return forbidden("nutanix-cvm", fmt.Sprintf("cut the power of node %q: that also stops its CVM, which serves the storage of its VMs", nodeID), "cvms")
 	}
-	lost := p.running(ctx, nodeID)
-	hangUp := func() {
-		for _, id := range lost {
-			p.agents.link.HangUp(id)
-		}
-	}
-	err := act(target.WithPowerChange(ctx, func(target.PowerChange) { hangUp() }), nodeID)
-	if err == nil || diag.ExitCode(err) != diag.ExitRefused { // a refused one was not begun
-		hangUp()
-	}
-	return err
+	return nil
 }
 
 // Foresee also lists the CVM, where a cut would be refused because of it.

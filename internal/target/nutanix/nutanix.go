@@ -96,7 +96,7 @@ func open(ctx context.Context, c target.Config, o target.OpenOptions, quicken in
 	if t.cluster.bmcs, err = bmc.OpenNodes(ctx, c, &surveyor{t.cluster}); err != nil {
 		return nil, err
 	}
-	return powered{t, t.cluster.bmcs}, nil
+	return t.powered(), nil
 }
 
 // connect makes the client, with the secrets of the target file. It makes no request.

@@ -1,11 +1,6 @@
 package nutanix
 
 import (
-	"fmt"
-	"maps"
-	"slices"
-	"strings"
-
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/address"
@@ -25,17 +20,10 @@ type settings struct {
 var options = []string{"cluster", "guest_key", "guest_user"}
 
 func readSettings(c target.Config) (settings, error) {
-	var list diag.List
+	value, list := c.ReadOptions(nil, options...)
 	place := diag.Position{File: c.File}
-	for _, name := range slices.Sorted(maps.Keys(c.Options)) {
-		if !slices.Contains(options, name) {
-			list.Add(diag.Diagnostic{
-				Code: "target-unknown-option", Pos: place, Message: fmt.Sprintf("unknown option %q", name), Hint: "known: " + strings.Join(options, ", "),
-			})
-		}
-	}
 	s := settings{
-		cluster: c.Options["cluster"], pool: c.Pool, network: c.Network, guestUser: c.Options["guest_user"], guestKey: c.Options["guest_key"],
+		cluster: value["cluster"], pool: c.Pool, network: c.Network, guestUser: value["guest_user"], guestKey: value["guest_key"],
 	}
 	if s.guestKey != "" && s.guestUser == "" {
 		list.Errorf(place, "target-option", "option guest_key needs a guest_user")

@@ -25,7 +25,7 @@ var _ target.PowerCutForeseer = powered{}
 
 func (t *Target) powered() powered {
 	return powered{t, &bmc.HangingUp{
-		Nodes: t.power.bmcs, Usable: t.usable, Running: t.power.running,
+		Nodes: t.power.bmcs, Usable: func(ctx context.Context, _ string) error { return t.usable(ctx) }, Running: t.power.running,
 		HangUp: func(vms []string, _ string) {
 			for _, id := range vms {
 				t.HangUp(id)

@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"os"
@@ -46,7 +47,9 @@ func (r *rig) killAt(t *testing.T, method string, nth int64, passed bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := exec.Command(self, asController, string(text))
+	ctx, kill := context.WithCancel(t.Context())
+	defer kill()
+	c := exec.CommandContext(ctx, self, asController, string(text)) // SIGKILL
 	noSecret(t, "the argument list", c.Args)
 	out := &strings.Builder{}
 	c.Stdout, c.Stderr = out, out
@@ -57,13 +60,13 @@ func (r *rig) killAt(t *testing.T, method string, nth int64, passed bool) {
 			here := called(q) == method && calls.Add(1) == nth
 			if here && !passed || dead.Load() {
 				dead.Store(true)
-				_ = c.Process.Kill()
+				kill()
 				return
 			}
 			inner.ServeHTTP(w, q)
 			if here {
 				dead.Store(true)
-				_ = c.Process.Kill()
+				kill()
 			}
 		})
 	})

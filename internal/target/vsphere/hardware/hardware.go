@@ -4,6 +4,7 @@ package hardware
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -150,7 +151,8 @@ func Edited(d types.BaseVirtualDevice) types.BaseVirtualDeviceConfigSpec {
 // Connect plans network cards on the network: those that are there, or a new one.
 func (h Devices) Connect(backing types.BaseVirtualDeviceBackingInfo) []types.BaseVirtualDeviceConfigSpec {
 	var changes []types.BaseVirtualDeviceConfigSpec
-	for _, d := range h.cards() {
+	for _, card := range h.cards() {
+		d := copied(card) // the template's own is shared by all VMs that are made from it
 		v := d.(types.BaseVirtualEthernetCard).GetVirtualEthernetCard()
 		v.Backing, v.Connectable = backing, &types.VirtualDeviceConnectInfo{StartConnected: true, AllowGuestControl: true, Connected: true}
 		v.MacAddress, v.AddressType = "", string(types.VirtualEthernetCardMacTypeGenerated)
@@ -164,6 +166,13 @@ func (h Devices) Connect(backing types.BaseVirtualDeviceBackingInfo) []types.Bas
 	card.AddressType = string(types.VirtualEthernetCardMacTypeGenerated)
 	card.Connectable = &types.VirtualDeviceConnectInfo{StartConnected: true, AllowGuestControl: true, Connected: true}
 	return append(changes, added(card, ""))
+}
+
+// copied is another device of the same type and with the same settings.
+func copied(d types.BaseVirtualDevice) types.BaseVirtualDevice {
+	fresh := reflect.New(reflect.TypeOf(d).Elem())
+	fresh.Elem().Set(reflect.ValueOf(d).Elem())
+	return fresh.Interface().(types.BaseVirtualDevice)
 }
 
 func (h Devices) cards() object.VirtualDeviceList {
