@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"strings"
@@ -259,6 +260,8 @@ func TestFoundAfterEveryCall(t *testing.T) {
 	for cut := range 14 {
 		s := kubetest.New(t, "node-1", "node-2")
 		config := simulated(t, s)
+		config.Options = maps.Clone(config.Options)
+		config.Options["patience"] = "5s" // a VM whose watch is refused too waits no longer
 		var calls, dead atomic.Int32
 		s.Fault = func(r *http.Request) (int, string) {
 			if r.Method != http.MethodGet && !strings.Contains(r.URL.Path, "authorization") && calls.Add(1) > int32(cut) {
