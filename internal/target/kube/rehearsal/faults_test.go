@@ -274,13 +274,15 @@ func TestFoundAfterEveryCall(t *testing.T) {
 		}
 		tag := targettest.NewTag("run-1")
 		first := openAs(t, config, authority(t))
-		vms, err := first.Create(t.Context(), tag, specs([]target.NodeConfig{{ID: "node-1"}}, 2, 1<<20, 1<<20))
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // what is refused for good is not waited for
+		vms, err := first.Create(ctx, tag, specs([]target.NodeConfig{{ID: "node-1"}}, 2, 1<<20, 1<<20))
 		if err == nil {
-			err = first.(target.VMPower).PowerOnVMs(t.Context(), tag, vms)
+			err = first.(target.VMPower).PowerOnVMs(ctx, tag, vms)
 		}
 		if err == nil {
-			_ = first.Delete(t.Context(), tag, vms)
+			_ = first.Delete(ctx, tag, vms)
 		}
+		cancel()
 		_ = first.Close()
 		dead.Store(0)
 		s.SetFault(nil)
