@@ -309,28 +309,9 @@ func onEach(ctx context.Context, action string, list []*object.Record, do func(r
 	})
 }
 
-// each calls do with every index below n and returns the errors, of many with the same text the first ones. It starts no call
-// after ctx has ended.
+// each is target.Each for many VMs: of errors with the same text it returns the first ones.
 func each(ctx context.Context, n int, do func(i int) error) error {
-	errs := make([]error, n)
-	slots := make(chan struct{}, eachMax)
-	var all sync.WaitGroup
-	for i := range n {
-		select {
-		case slots <- struct{}{}:
-		case <-ctx.Done():
-		}
-		if ctx.Err() != nil {
-			errs[i] = context.Cause(ctx)
-			break
-		}
-		all.Go(func() {
-			defer func() { <-slots }()
-			errs[i] = do(i)
-		})
-	}
-	all.Wait()
-	return errors.Join(few(errs)...)
+	return errors.Join(few(target.EachOf(ctx, n, eachMax, do))...)
 }
 
 // errorsMax bounds how many VMs one error names: a cluster refuses a thousand pods for one reason.
