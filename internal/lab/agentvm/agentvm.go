@@ -9,7 +9,6 @@ package agentvm
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -33,70 +32,114 @@ type Disk struct {
 	Path   string // of the file, which exists
 }
 
-// agentPort is where agents listen, whatever else the user data says of them.
 const agentPort = "7401"
 
-const configFile = "agent.json"
+const (
+	agentConfig = "/etc/bragg/agent.json"
+	machineID   = "/etc/machine-id"
+)
 
-// machineFile is the machine-id of a VM: agents of several VMs with one would count as copies of one system.
-const machineFile = "machine-id"
+// place is where the file of a VM is on this machine, below the folder of the VM.
+func place(dir, path string) string {
+	return filepath.Join(dir, "root", filepath.FromSlash(filepath.Clean("/"+path)))
+}
 
-// errNoAgent means that the VM boots something else.
-var errNoAgent = errors.New("the user data holds no agent")
+// Identity is where Unpack writes the machine-id of a VM: agents of several VMs with one would count as copies of one system.
+func Identity(dir string) string { return place(dir, machineID) }
 
-// unpack does what cloud-init would do with the user data: it writes the agent's files to dir, private to root, and returns the
-// path of its configuration, which listens on the VM's address.
-func unpack(v VM, dir string) (path string, err error) {
+// Unpack does what cloud-init would do with user data: it writes its files below dir, private to root, and returns the path of the
+// agent's configuration, "" if there is none. The configuration names the files where they are, and listeners move to the address.
+func Unpack(userData []byte, address, dir string) (config string, err error) {
 	var user struct {
 		Files []struct {
 			Path    string `yaml:"path"`
 			Content string `yaml:"content"`
 		} `yaml:"write_files"`
 	}
-	if err := yaml.Unmarshal(v.UserData, &user); err != nil {
-		return "", fmt.Errorf("read user data: %w", err)
+	if strings.HasPrefix(string(userData), "#cloud-config") {
+		if err := yaml.Unmarshal(userData, &user); err != nil {
+			return "", fmt.Errorf("read user data: %w", err)
+		}
 	}
-	var config map[string]any
 	places := map[string]string{}
 	for _, f := range user.Files {
-		name := filepath.Base(f.Path)
-		switch {
-		case name == configFile:
-			if err := json.Unmarshal([]byte(f.Content), &config); err != nil {
-				return "", fmt.Errorf("read the agent's configuration: %w", err)
-			}
-		case f.Path == "/etc/machine-id":
-			if err := os.WriteFile(filepath.Join(dir, machineFile), []byte(f.Content), 0o600); err != nil {
-				return "", err
-			}
-		case strings.HasPrefix(f.Path, "/etc/bragg/"):
-			places[f.Path] = filepath.Join(dir, name)
-			if err := os.WriteFile(places[f.Path], []byte(f.Content), 0o600); err != nil {
-				return "", err
-			}
+		at := place(dir, f.Path)
+		if places[f.Path] = at; f.Path == agentConfig {
+			config = at
+		}
+		if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
+			return "", err
+		}
+		if err := os.WriteFile(at, []byte(f.Content), 0o600); err != nil {
+			return "", err
 		}
 	}
-	tls, ok := config["tls"].(map[string]any)
-	if !ok {
-		return "", errNoAgent
+	if config == "" {
+		return "", nil
 	}
-	for key, value := range tls {
-		if text, ok := value.(string); ok && places[text] != "" {
-			tls[key] = places[text]
-		}
-	}
-	config["listen"] = net.JoinHostPort(v.Address, agentPort)
-	if given, ok := config["metrics_listen"].(string); ok {
-		_, port, err := net.SplitHostPort(given)
-		if err != nil {
-			return "", fmt.Errorf("read the agent's configuration: metrics_listen: %w", err)
-		}
-		config["metrics_listen"] = net.JoinHostPort(v.Address, port)
-	}
-	text, err := json.Marshal(config)
-	if err != nil {
-		return "", err
-	}
-	path = filepath.Join(dir, configFile)
-	return path, os.WriteFile(path, text, 0o600)
+	return config, relocate(config, places, address)
 }
+
+// relocate makes a configuration name the files where they are, and listen at the address.
+func relocate(config string, places map[string]string, address string) error {
+	text, err := os.ReadFile(config)
+	if err != nil {
+		return err
+	}
+	var c map[string]any
+	if err := json.Unmarshal(text, &c); err != nil {
+		return fmt.Errorf("read the agent's configuration: %w", err)
+	}
+	for _, key := range []string{"listen", "metrics_listen"} {
+		if at, ok := c[key].(string); ok && at != "" {
+			_, port, err := net.SplitHostPort(at)
+			if err != nil {
+				return fmt.Errorf("agent's %s: %w", key, err)
+			}
+			c[key] = net.JoinHostPort(address, port)
+		}
+	}
+	if text, err = json.Marshal(moved(c, places)); err != nil {
+		return err
+	}
+	return os.WriteFile(config, text, 0o600)
+}
+
+// moved replaces strings that are paths of written files.
+func moved(v any, places map[string]string) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, one := range v {
+			v[k] = moved(one, places)
+		}
+	case []any:
+		for i, one := range v {
+			v[i] = moved(one, places)
+		}
+	case string:
+		if at, ok := places[v]; ok {
+			return at
+		}
+	}
+	return v
+}
+
+// Enclose begins a shell script in a mount namespace of its own, which it gives the machine-id and the /dev of a VM. Arguments are the
+// path of Identity, pairs of a device below /dev and a file, and "--"; what follows them is left for the rest of the script.
+const Enclose = `set -e
+if [ -f "$1" ] && [ -f /etc/machine-id ]; then mount --bind "$1" /etc/machine-id; fi
+shift
+mount -t tmpfs -o mode=755,size=1m bragg /mnt
+for node in null zero full random urandom tty; do
+	if [ -e /dev/$node ]; then : > /mnt/$node; mount --bind /dev/$node /mnt/$node; fi
+done
+for one in shm pts mqueue; do if [ -d /dev/$one ]; then mkdir /mnt/$one; mount --bind /dev/$one /mnt/$one; fi; done
+ln -s /proc/self/fd /mnt/fd
+while [ "$1" != -- ]; do
+	name=${1#/dev/}
+	case $name in */*) mkdir -p "/mnt/${name%/*}";; esac
+	: > "/mnt/$name"; mount --bind "$2" "/mnt/$name"; shift 2
+done
+shift
+mount --move /mnt /dev
+`

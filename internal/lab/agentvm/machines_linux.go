@@ -21,6 +21,9 @@ type Machines struct {
 	closed bool
 }
 
+// errNoAgent means that the VM boots something else.
+var errNoAgent = errors.New("the user data holds no agent")
+
 type machine struct {
 	process *exec.Cmd
 	dir     string
@@ -51,24 +54,6 @@ func (m *Machines) Start(v VM) error {
 	return nil
 }
 
-// devices makes a /dev of its own with the disks of the VM, and becomes the agent. Its arguments are the agent, its configuration,
-// the machine-id if there is one, and pairs of a device and a file.
-const devices = `set -e
-agent=$1 config=$2 machine=$3; shift 3
-if [ -f "$machine" ] && [ -f /etc/machine-id ]; then mount --bind "$machine" /etc/machine-id; fi
-mount -t tmpfs -o mode=755 bragg /mnt
-for node in null zero full random urandom; do : > /mnt/$node; mount --bind /dev/$node /mnt/$node; done
-ln -s /proc/self/fd /mnt/fd
-mkdir -m 1777 /mnt/shm
-while [ $# -gt 0 ]; do
-	name=${1#/dev/}
-	case $name in */*) mkdir -p "/mnt/${name%/*}";; esac
-	: > "/mnt/$name"; mount --bind "$2" "/mnt/$name"; shift 2
-done
-mount --move /mnt /dev
-exec "$agent" "$config"
-`
-
 func (m *Machines) start(v VM) (*machine, error) {
 	dir, err := os.MkdirTemp(m.Dir, "vm-*")
 	if err != nil {
@@ -82,7 +67,10 @@ func (m *Machines) start(v VM) (*machine, error) {
 }
 
 func (m *Machines) run(v VM, dir string) (*machine, error) {
-	config, err := unpack(v, dir)
+	config, err := Unpack(v.UserData, v.Address, dir)
+	if err == nil && config == "" {
+		err = errNoAgent
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -91,14 +79,14 @@ func (m *Machines) run(v VM, dir string) (*machine, error) {
 		return nil, err
 	}
 	defer log.Close()
-	args := []string{"-c", devices, "agentvm", m.Agent, config, filepath.Join(dir, machineFile)}
+	args := []string{"-c", Enclose + `exec "$@"`, "agentvm", Identity(dir)}
 	for _, d := range v.Disks {
 		if !strings.HasPrefix(d.Device, "/dev/") || strings.Contains(d.Device, "..") {
 			return nil, fmt.Errorf("disk %q is not below /dev", d.Device)
 		}
 		args = append(args, d.Device, d.Path)
 	}
-	c := exec.Command("/bin/sh", args...)
+	c := exec.Command("/bin/sh", append(args, "--", m.Agent, config)...)
 	c.Stdout, c.Stderr = log, log
 	// It dies with this program, and its group with the emulator's power cut.
 	c.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS, Setpgid: true, Pdeathsig: syscall.SIGKILL}

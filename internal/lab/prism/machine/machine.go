@@ -23,6 +23,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/braggdev/bragg/internal/lab/agentvm"
 	"github.com/braggdev/bragg/internal/lab/prism/state"
 )
 
@@ -62,9 +63,12 @@ func (p *Processes) Start(_ context.Context, m state.Machine) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	config, err := writeFiles(dir, m)
-	if err != nil {
-		return err
+	config := ""
+	if len(m.Addresses) > 0 { // without a network it answers nothing
+		var err error
+		if config, err = agentvm.Unpack(m.UserData, m.Addresses[0], dir); err != nil {
+			return err
+		}
 	}
 	log, err := os.OpenFile(filepath.Join(dir, "console"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {

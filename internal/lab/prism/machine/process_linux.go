@@ -4,32 +4,19 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 
+	"github.com/braggdev/bragg/internal/lab/agentvm"
 	"github.com/braggdev/bragg/internal/lab/prism/state"
+	"github.com/braggdev/bragg/internal/target"
 )
 
-// boot gives a VM its own /dev with its disks ($1: folder for it; then name and file of each disk, and "--"), and runs the agent as
-// systemd would: one that fails starts again, one that ends well has shut the guest down. All processes are killed with this one.
-const boot = `set -e
-dev=$1; shift
-mkdir -p "$dev"
-mount -t tmpfs -o mode=755,size=1m dev "$dev"
-for one in null zero full random urandom tty; do touch "$dev/$one"; mount --bind "/dev/$one" "$dev/$one"; done
-for one in shm pts mqueue; do if [ -d "/dev/$one" ]; then mkdir "$dev/$one"; mount --bind "/dev/$one" "$dev/$one"; fi; done
-ln -s /proc/self/fd "$dev/fd"
-while [ "$1" != -- ]; do touch "$dev/$1"; mount --bind "$2" "$dev/$1"; shift 2; done
-shift
-own=${dev%/dev}/root/etc/machine-id # of cloud-init; agents with the same one are taken for clones of one VM
-if [ -f "$own" ] && [ -f /etc/machine-id ]; then mount --bind "$own" /etc/machine-id; fi
-mount --rbind "$dev" /dev
-identity="${dev%/dev}/root/etc/machine-id"
-if [ -f "$identity" ] && [ -f /etc/machine-id ]; then mount --bind "$identity" /etc/machine-id; fi
-set +e
+// boot runs the agent in a VM's own mounts as systemd would: one that fails starts again, one that ends well has shut the guest down.
+// All processes are killed with this one.
+const boot = agentvm.Enclose + `set +e
 off=
 trap 'off=1; kill -TERM $agent' TERM
 while [ -z "$off" ]; do
@@ -51,11 +38,11 @@ func command(agent []string, config, dir string, disks []state.MachineDisk) *exe
 	if os.Geteuid() == 0 {
 		args = []string{
 			"unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", boot, "boot",
-			filepath.Join(dir, "dev"),
+			agentvm.Identity(dir),
 		}
 		for i, d := range disks {
 			if !d.CDROM {
-				args = append(args, diskName(i), d.Path)
+				args = append(args, "/dev/"+target.DiskName(i), d.Path)
 			}
 		}
 		args = slices.Concat(args, []string{"--"}, program)
@@ -63,15 +50,6 @@ func command(agent []string, config, dir string, disks []state.MachineDisk) *exe
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	return cmd
-}
-
-// diskName is the name that Linux gives disk i: sda, sdb, …
-func diskName(i int) string {
-	letters := ""
-	for n := i + 1; n > 0; n = (n - 1) / 26 {
-		letters = string(rune('a'+(n-1)%26)) + letters
-	}
-	return "sd" + letters
 }
 
 // pressButton makes the guest shut down: the shell in its namespace passes the signal to the agent.
