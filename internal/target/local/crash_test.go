@@ -286,6 +286,21 @@ func TestNodePowerOutlivesTheController(t *testing.T) {
 	}
 }
 
+// A program that is killed while it records that a node is off leaves half of the record, which the undo removes.
+func TestHalfARecordOfNodesIsRemoved(t *testing.T) {
+	dir := t.TempDir()
+	l := openAt(t, dir)
+	if err := os.WriteFile(filepath.Join(dir, "nodes-off.json.new"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.PowerOnNode(t.Context(), "node-2"); err != nil {
+		t.Fatal(err)
+	}
+	if left := leftovers(t, dir); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
 func TestDamagedStateIsAnError(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "nodes-off.json"), []byte("{"), 0o600); err != nil {

@@ -193,11 +193,14 @@ func (ms *machines) RemoveFolder() error {
 	return err
 }
 
+// newSuffix is that of a file that is being replaced.
+const newSuffix = ".new"
+
 // replaceFile replaces a small file as a whole, readable by this user only.
 func replaceFile(path string, text []byte) error {
-	if err := os.WriteFile(path+".new", text, 0o600); err != nil {
-		_ = os.Remove(path + ".new")
+	if err := os.WriteFile(path+newSuffix, text, 0o600); err != nil {
+		_ = os.Remove(path + newSuffix)
 		return err
 	}
-	return os.Rename(path+".new", filepath.Clean(path))
+	return os.Rename(path+newSuffix, filepath.Clean(path))
 }

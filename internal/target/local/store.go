@@ -230,8 +230,10 @@ func (s *store) readNodesOff() (map[string]bool, error) {
 
 func (s *store) writeNodesOff(off map[string]bool) error {
 	if len(off) == 0 {
-		if err := os.Remove(s.nodesOffPath()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("record that all nodes are on: %w", err)
+		for _, path := range []string{s.nodesOffPath() + newSuffix, s.nodesOffPath()} { // one that was killed leaves the first
+			if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("record that all nodes are on: %w", err)
+			}
 		}
 		return nil
 	}
