@@ -92,17 +92,23 @@ func (p *store) WriteImage(id string, r io.Reader) error {
 	})
 }
 
-// UpdateImage changes what describes an image.
-func (p *store) UpdateImage(id string, match int, change func(i *Image)) (string, error) {
-	var name string
-	if err := p.change(func(d *Data) error {
+// imageName returns the name of an image that has the version of the caller.
+func (p *store) imageName(id string, match int) (name string, err error) {
+	err = p.change(func(d *Data) error {
 		i := d.Image(id)
 		if i == nil {
 			return Missing("image", id)
 		}
 		name = i.Name
 		return checkVersion(i.Version, match)
-	}); err != nil {
+	})
+	return name, err
+}
+
+// UpdateImage changes what describes an image.
+func (p *store) UpdateImage(id string, match int, change func(i *Image)) (string, error) {
+	name, err := p.imageName(id, match)
+	if err != nil {
 		return "", err
 	}
 	return p.begin(job{
@@ -124,15 +130,8 @@ func (p *store) UpdateImage(id string, match int, change func(i *Image)) (string
 
 // DeleteImage removes an image; disks that were made of it stay.
 func (p *store) DeleteImage(id string, match int) (string, error) {
-	var name string
-	if err := p.change(func(d *Data) error {
-		i := d.Image(id)
-		if i == nil {
-			return Missing("image", id)
-		}
-		name = i.Name
-		return checkVersion(i.Version, match)
-	}); err != nil {
+	name, err := p.imageName(id, match)
+	if err != nil {
 		return "", err
 	}
 	return p.begin(job{
