@@ -2,7 +2,10 @@ package bmc
 
 import (
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"slices"
 	"strings"
 )
@@ -165,4 +168,17 @@ func quoteOutside(text string) string {
 	}
 	quoted := fmt.Sprintf("%q", text)
 	return quoted[1 : len(quoted)-1]
+}
+
+// OwnUUID is the UUID by which a hypervisor knows this machine, if this machine is one of its VMs: by DMI, which only root may read, or
+// on a machine without DMI its machine-id. It is empty where it cannot be read.
+func OwnUUID() string {
+	text, err := os.ReadFile("/sys/class/dmi/id/product_uuid")
+	if errors.Is(err, fs.ErrNotExist) {
+		text, err = os.ReadFile("/etc/machine-id")
+	}
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
 }

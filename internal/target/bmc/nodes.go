@@ -76,8 +76,11 @@ func nodeName(n target.NodeConfig) string {
 func (n *Nodes) LimitNodesOff(count int) { n.count.limit(count) }
 
 // Facts lists facts for the report: insecure connections to BMCs, checks that the owner disabled, and cuts despite a failed
-// check.
+// check. n may be nil: no node has a BMC.
 func (n *Nodes) Facts() []target.Fact {
+	if n == nil {
+		return nil
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return append(StaticFacts(n.config), n.facts...)

@@ -71,13 +71,6 @@ func (p *nodePower) running(ctx context.Context, nodeID string) []string {
 	return list
 }
 
-func (p *nodePower) facts() []target.Fact {
-	if p.bmcs == nil {
-		return nil
-	}
-	return p.bmcs.Facts()
-}
-
 // Survey collects the reasons against cutting the power of a node: see bmc.Surveyor. Pods of other namespaces may be invisible, so
 // the list of what a cut hits is complete only where the user may list all pods.
 func (p *nodePower) Survey(ctx context.Context, nodeID string) (bmc.Survey, error) {

@@ -53,7 +53,7 @@ func (t *Target) Inventory(ctx context.Context) (target.Inventory, error) {
 	emulated := slices.ContainsFunc(probes, func(p hostProbe) bool { return p.accel.Kind == domain.TCG })
 	inventory.Boots = boots(t.config.Templates, emulated)
 	inventory.FreeBytes, inventory.TotalBytes = space(probes)
-	inventory.Facts = slices.Concat(t.config.Facts, facts(t.nodes, probes), t.power.facts(), t.addresses.Facts())
+	inventory.Facts = slices.Concat(t.config.Facts, facts(t.nodes, probes), t.power.bmcs.Facts(), t.addresses.Facts())
 	return inventory, nil
 }
 

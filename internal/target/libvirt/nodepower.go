@@ -3,10 +3,7 @@ package libvirt
 import (
 	"context"
 	"encoding/xml"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"slices"
 	"strings"
 
@@ -64,13 +61,6 @@ func (p *nodePower) running(ctx context.Context, nodeID string) []string {
 // off reports whether a node is known to be switched off.
 func (p *nodePower) off(ctx context.Context, nodeID string) bool { return p.bmcs.Off(ctx, nodeID) }
 
-func (p *nodePower) facts() []target.Fact {
-	if p.bmcs == nil {
-		return nil
-	}
-	return p.bmcs.Facts()
-}
-
 // Survey collects the reasons against cutting the power of a node: see bmc.Surveyor.
 func (p *nodePower) Survey(ctx context.Context, nodeID string) (bmc.Survey, error) {
 	n, err := p.cluster.node(ctx, nodeID)
@@ -98,7 +88,7 @@ func (p *nodePower) Survey(ctx context.Context, nodeID string) (bmc.Survey, erro
 	for _, h := range parts {
 		s.ForeignVMs = append(s.ForeignVMs, fmt.Sprintf("agents of run %q of %s on the host itself", h.Run, h.User))
 	}
-	s.Controller = controllerOn(ownUUID(), s.Machine, domains)
+	s.Controller = controllerOn(bmc.OwnUUID(), s.Machine, domains)
 	s.Redundant, s.Health = p.health(ctx, nodeID)
 	return s, nil
 }
@@ -175,17 +165,4 @@ func controllerOn(machine string, host bmc.Identity, domains []domain.Info) bmc.
 		}
 	}
 	return bmc.No
-}
-
-// ownUUID is the UUID by which libvirt would know this machine, which in a VM of libvirt is that of its domain: by DMI,
-// which only root may read, or on a machine without DMI its machine-id. It is empty where it cannot be read.
-func ownUUID() string {
-	text, err := os.ReadFile("/sys/class/dmi/id/product_uuid")
-	if errors.Is(err, fs.ErrNotExist) {
-		text, err = os.ReadFile("/etc/machine-id")
-	}
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(text))
 }

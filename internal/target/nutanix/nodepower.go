@@ -2,10 +2,7 @@ package nutanix
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"strings"
 
 	"github.com/braggdev/bragg/internal/target"
@@ -87,7 +84,7 @@ func (s *surveyor) Survey(ctx context.Context, nodeID string) (bmc.Survey, error
 		return found, err
 	}
 	found.VMsListed = true
-	own := ownUUID()
+	own := bmc.OwnUUID()
 	if own == "" {
 		found.Controller = bmc.Unknown
 	}
@@ -123,17 +120,4 @@ func (s *surveyor) health(ctx context.Context, nodeID string) (bmc.Answer, strin
 		return bmc.No, err.Error()
 	}
 	return bmc.Yes, said
-}
-
-// ownUUID is the UUID of this machine by DMI, which in a VM of AHV is that of the VM; only root may read it. On a machine without DMI it
-// is the machine-id, which names no VM. It is "" where it cannot be read.
-func ownUUID() string {
-	text, err := os.ReadFile("/sys/class/dmi/id/product_uuid")
-	if errors.Is(err, fs.ErrNotExist) {
-		text, err = os.ReadFile("/etc/machine-id")
-	}
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(text))
 }

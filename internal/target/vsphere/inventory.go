@@ -50,7 +50,7 @@ func (t *Target) Inventory(ctx context.Context) (target.Inventory, error) {
 	for _, h := range hosts {
 		inventory.Nodes = append(inventory.Nodes, t.describe(h))
 	}
-	inventory.Facts = slices.Concat(t.config.Facts, t.facts(hosts, ds, config), meter.Facts(), t.power.facts(), t.addresses.Facts())
+	inventory.Facts = slices.Concat(t.config.Facts, t.facts(hosts, ds, config), meter.Facts(), t.power.bmcs.Facts(), t.addresses.Facts())
 	return inventory, nil
 }
 

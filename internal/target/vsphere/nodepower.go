@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"strings"
 
 	"github.com/vmware/govmomi/vim25/mo"
@@ -56,13 +54,6 @@ func (p *nodePower) running(ctx context.Context, nodeID string) []string {
 // off reports whether a node is known to be switched off.
 func (p *nodePower) off(ctx context.Context, nodeID string) bool { return p.bmcs.Off(ctx, nodeID) }
 
-func (p *nodePower) facts() []target.Fact {
-	if p.bmcs == nil {
-		return nil
-	}
-	return p.bmcs.Facts()
-}
-
 // Survey collects the reasons against cutting the power of a node: see bmc.Surveyor.
 func (p *nodePower) Survey(ctx context.Context, nodeID string) (bmc.Survey, error) {
 	s, err := p.site.survey(ctx)
@@ -80,7 +71,7 @@ func (p *nodePower) Survey(ctx context.Context, nodeID string) (bmc.Survey, erro
 	if found.Machine, err = p.identity(ctx, h); err != nil {
 		return found, err
 	}
-	own := bmc.Identity{UUID: ownUUID()}
+	own := bmc.Identity{UUID: bmc.OwnUUID()}
 	for _, one := range s.others {
 		if one.host == h && one.state == types.VirtualMachinePowerStatePoweredOn && !one.service {
 			found.ForeignVMs = append(found.ForeignVMs, one.name)
@@ -179,17 +170,4 @@ func controllerOn(own, machine bmc.Identity, vms map[string]string) bmc.Answer {
 		}
 	}
 	return bmc.No
-}
-
-// ownUUID is the UUID of the machine of this program, by which vCenter knows it if it is a VM. It is empty where it cannot
-// be read.
-func ownUUID() string {
-	text, err := os.ReadFile("/sys/class/dmi/id/product_uuid")
-	if errors.Is(err, fs.ErrNotExist) {
-		text, err = os.ReadFile("/etc/machine-id")
-	}
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(text))
 }
