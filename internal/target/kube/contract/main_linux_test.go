@@ -1,4 +1,4 @@
-package rehearsal_test
+package contract_test
 
 import (
 	"fmt"

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package rehearsal_test
+package contract_test
 
 import (
 	"testing"

@@ -1,2 +1,0 @@
-// Package rehearsal has tests only: the contract of providers and more on simulated clusters and on real ones.
-package rehearsal
