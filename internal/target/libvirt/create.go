@@ -117,7 +117,7 @@ func (m *builder) planOne(ctx context.Context, s *survey, tag target.Tag, spec t
 	if err := checkSpec(spec); err != nil {
 		return nil, err
 	}
-	id := domain.ID(tag.Mark(), spec.Name)
+	id := target.VMID(tag.Mark(), spec.Name)
 	if s.vms[id] != nil {
 		return nil, errors.New("it exists already")
 	}
@@ -220,7 +220,7 @@ func (m *builder) buildAll(ctx context.Context, plans []*blueprint) ([]target.VM
 	})
 	vms := make([]target.VM, len(plans))
 	for i, b := range plans {
-		vms[i] = b.record.Value()
+		vms[i] = b.record.VM.Copy()
 	}
 	if err == nil {
 		return vms, nil

@@ -67,7 +67,7 @@ func (r *remover) unseen(ctx context.Context, s *survey, mark string) []target.V
 				power[known.Node] = target.PowerOff
 			}
 		}
-		vm := known.Record.Value()
+		vm := known.Record.VM.Copy()
 		vm.NodeID, vm.Power = known.Node, power[known.Node]
 		vms = append(vms, vm)
 	}

@@ -159,7 +159,7 @@ func TestLookalikesStay(t *testing.T) {
 	}
 	// A domain of the same form as ours, with foreign metadata.
 	twin := domain.Domain{
-		Type: domain.TCG, Name: domain.Name(vms[0].ID, vms[0].Name) + "-copy", UUID: domain.ID("another", "vm"), RAMBytes: 64 << 20, VCPUs: 1,
+		Type: domain.TCG, Name: domain.Name(vms[0].ID, vms[0].Name) + "-copy", UUID: target.VMID("another", "vm"), RAMBytes: 64 << 20, VCPUs: 1,
 	}
 	described := filepath.Join(t.TempDir(), "twin.xml")
 	if err := os.WriteFile(described, twin.Text(), 0o600); err != nil {

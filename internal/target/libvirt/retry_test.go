@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/target"
-	"github.com/braggdev/bragg/internal/target/libvirt/domain"
 	"github.com/braggdev/bragg/internal/target/libvirt/storage"
 	"github.com/braggdev/bragg/internal/target/libvirt/virsh"
 )
@@ -70,7 +69,7 @@ func TestDomainsThatWent(t *testing.T) {
 			if c.Name() != "list" || s.count("", "list") > 1 {
 				return nil, nil, false
 			}
-			return []byte(domain.ID("went", "1") + "\n" + domain.ID("went", "2") + "\n"), nil, true
+			return []byte(target.VMID("went", "1") + "\n" + target.VMID("went", "2") + "\n"), nil, true
 		}
 		l := s.open(t.TempDir())
 		if vms, err := l.Owned(t.Context(), testTag()); err != nil || len(vms) > 0 {

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/braggdev/bragg/internal/target"
-	"github.com/braggdev/bragg/internal/target/libvirt/domain"
 	"github.com/braggdev/bragg/internal/target/libvirt/storage"
 	"github.com/braggdev/bragg/internal/target/libvirt/virsh"
 )
@@ -41,7 +40,7 @@ func TestPoolsOfClonedHosts(t *testing.T) {
 	for _, h := range s.hosts {
 		vms = append(vms, h.add(t, tag, "VM of "+h.name, true))
 	}
-	orphan := storage.VolumeName(tag.Mark(), domain.ID(tag.Mark(), "orphan"), "sdb")
+	orphan := storage.VolumeName(tag.Mark(), target.VMID(tag.Mark(), "orphan"), "sdb")
 	s.hosts[1].volumes[orphan] = true
 	s.instead = func(h *simulatedHost, c virsh.Call) ([]byte, error, bool) { return nil, nil, c.Name() == "destroy" }
 	l := s.open(t.TempDir())

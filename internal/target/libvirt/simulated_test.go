@@ -229,7 +229,7 @@ func (h *simulatedHost) dump(c virsh.Call) ([]byte, error) {
 func (h *simulatedHost) add(t *testing.T, tag target.Tag, name string, on bool) target.VM {
 	t.Helper()
 	mark := tag.Mark()
-	vm := target.VM{ID: domain.ID(mark, name), Name: name, Group: "OLTP", NodeID: h.name, Disks: []target.Disk{{Device: "/dev/sdb", SizeBytes: 1 << 20}}}
+	vm := target.VM{ID: target.VMID(mark, name), Name: name, Group: "OLTP", NodeID: h.name, Disks: []target.Disk{{Device: "/dev/sdb", SizeBytes: 1 << 20}}}
 	own, err := domain.NewMetadata(tag, domain.Record{VM: vm, Template: blankTemplate, RAMBytes: 64 << 20, VCPUs: 1})
 	if err != nil {
 		t.Fatal(err)

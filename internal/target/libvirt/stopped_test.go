@@ -15,7 +15,7 @@ import (
 // hostWith is a host with one domain in a state.
 func hostWith(t *testing.T, active bool, state string) (virsh.Runner, target.VM) {
 	t.Helper()
-	vm := target.VM{ID: domain.ID(testTag().Mark(), "OLTP-0001"), Name: "OLTP-0001", NodeID: "n"}
+	vm := target.VM{ID: target.VMID(testTag().Mark(), "OLTP-0001"), Name: "OLTP-0001", NodeID: "n"}
 	own, err := domain.NewMetadata(testTag(), domain.Record{VM: vm})
 	if err != nil {
 		t.Fatal(err)

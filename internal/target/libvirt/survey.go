@@ -58,7 +58,7 @@ func (v *vmInfo) power() target.PowerState {
 
 // vm is the VM as a value, on the node where it is now.
 func (v *vmInfo) vm() target.VM {
-	vm := v.record.Value()
+	vm := v.record.VM.Copy()
 	vm.NodeID, vm.Power = v.home().node.ID, v.power()
 	return vm
 }

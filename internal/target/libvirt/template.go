@@ -13,7 +13,6 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/image"
 	"github.com/braggdev/bragg/internal/target"
-	"github.com/braggdev/bragg/internal/target/libvirt/domain"
 	"github.com/braggdev/bragg/internal/target/libvirt/storage"
 )
 
@@ -86,7 +85,7 @@ func (t *templates) open(name, value string) (*template, error) {
 	}
 	sum := found.Manifest.Kernel.SHA256 + found.Manifest.Initramfs.SHA256
 	return &template{name: name, kernel: &kernelImage{
-		kernel: found.Kernel, initrd: found.Initramfs, cmdline: found.CommandLine, digest: domain.ID("template", sum),
+		kernel: found.Kernel, initrd: found.Initramfs, cmdline: found.CommandLine, digest: target.VMID("template", sum),
 	}}, nil
 }
 

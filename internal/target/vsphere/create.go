@@ -114,7 +114,7 @@ func (m *builder) planOne(s *survey, tag target.Tag, spec target.VMSpec) (*bluep
 	if t := spec.Topology; t.Set() && (t.Threads > 1 || t.Sockets*t.Cores != spec.VCPUs) {
 		return nil, fmt.Errorf("vSphere gives VMs no threads per core: %s for %d vCPUs is not possible", t, spec.VCPUs)
 	}
-	id := record.ID(tag.Mark(), spec.Name)
+	id := target.VMID(tag.Mark(), spec.Name)
 	if s.vms[id] != nil {
 		return nil, errors.New("it exists already")
 	}
@@ -143,7 +143,7 @@ func (m *builder) buildAll(
 	})
 	vms := make([]target.VM, len(plans))
 	for i, b := range plans {
-		vms[i] = b.record.Value()
+		vms[i] = b.record.VM.Copy()
 	}
 	if err == nil {
 		return vms, nil

@@ -92,7 +92,7 @@ func (v *vmInfo) power() target.PowerState {
 
 // vm is the VM as a value, on the node where it is now.
 func (v *vmInfo) vm() target.VM {
-	vm := v.owner.Record.Value()
+	vm := v.owner.Record.VM.Copy()
 	vm.Power = v.power()
 	if v.host != nil {
 		vm.NodeID = v.host.ref.Value

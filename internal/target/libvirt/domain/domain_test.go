@@ -23,7 +23,7 @@ func TestDiskNames(t *testing.T) {
 func TestRecordSurvivesXML(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"", "a", "a\x00b", "]]>", "</bragg:vm>", "é\n👩‍👩‍👧", strings.Repeat("x", 3000), "'\"&<>"} {
-		id := ID(testTag().Mark(), name)
+		id := target.VMID(testTag().Mark(), name)
 		want := Record{VM: target.VM{ID: id, Name: name, Group: name, Disks: []target.Disk{{Device: "/dev/sdb", SizeBytes: 5}}}}
 		m, err := NewMetadata(testTag(), want)
 		if err != nil {

@@ -48,7 +48,7 @@ func TestProbe(t *testing.T) {
 
 // defined wants libvirt to accept what other tests do not use: a bridge, and a CD drive after the last disk.
 func defined(t *testing.T, c *Client) {
-	id := ID(testTag().Mark(), "a")
+	id := target.VMID(testTag().Mark(), "a")
 	m, err := NewMetadata(testTag(), Record{VM: target.VM{ID: id, Name: "a"}})
 	if err != nil {
 		t.Fatal(err)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"encoding/xml"
 	"errors"
@@ -39,14 +38,6 @@ type Record struct {
 	// of a template that this run brought. They are kept for as long as a VM names them.
 	Bases   []string  `json:"bases,omitempty"`
 	Created time.Time `json:"created"`
-}
-
-// Value returns a copy of the VM that callers may change.
-func (r Record) Value() target.VM {
-	vm := r.VM
-	vm.Addresses = append([]string(nil), r.VM.Addresses...)
-	vm.Disks = append([]target.Disk{}, r.VM.Disks...)
-	return vm
 }
 
 // Metadata is the owner of a domain and its record.
@@ -141,27 +132,10 @@ func (s Info) Record() Record {
 	return r
 }
 
-// ID derives the identity of a VM, its UUID in libvirt, from its name and owner. Different names or owners never share
-// one, and a second creation of the same VM is detected.
-func ID(mark, name string) string {
-	sum := sha256.Sum256([]byte("vm " + mark + "\x00" + name))
-	b := sum[:16]
-	b[6], b[8] = b[6]&0x0f|0x80, b[8]&0x3f|0x80 // version 8: custom
-	h := hex.EncodeToString(b)
-	return strings.Join([]string{h[:8], h[8:12], h[12:16], h[16:20], h[20:]}, "-")
-}
-
 // Name is the display name of a domain; nothing depends on it.
 func Name(id, name string) string {
 	const nameMax = 40
-	safe := strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-':
-			return r
-		}
-		return '_'
-	}, name)
-	return "bragg-" + safe[:min(len(safe), nameMax)] + "-" + id[:8] + id[24:]
+	return "bragg-" + target.SafeName(name, nameMax) + "-" + id[:8] + id[24:]
 }
 
 // MAC derives the address of a VM's network interface.

@@ -101,7 +101,7 @@ func (m *vmMeter) identify(ctx context.Context, domains *domain.Client, r *readi
 	for _, d := range found {
 		vm := d.Record().VM
 		one := identity{mark: d.Mark(), name: vm.Name, group: vm.Group}
-		if domain.ID(one.mark, one.name) != d.UUID {
+		if target.VMID(one.mark, one.name) != d.UUID {
 			one = identity{} // its mark was copied from another VM
 		}
 		m.known[d.UUID] = one

@@ -9,9 +9,7 @@
 package record
 
 import (
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -55,35 +53,10 @@ type Slot struct {
 	Unit int32 `json:"unit"`
 }
 
-// Value returns a copy of the VM that callers may change.
-func (r Record) Value() target.VM {
-	vm := r.VM
-	vm.Addresses = append([]string(nil), r.VM.Addresses...)
-	vm.Disks = append([]target.Disk{}, r.VM.Disks...)
-	return vm
-}
-
-// ID derives the identity of a VM, its instance UUID, from its name and owner. Different names or owners never share one,
-// and a second creation of the same VM is detected.
-func ID(mark, name string) string {
-	sum := sha256.Sum256([]byte("vm " + mark + "\x00" + name))
-	b := sum[:16]
-	b[6], b[8] = b[6]&0x0f|0x80, b[8]&0x3f|0x80 // version 8: custom
-	h := hex.EncodeToString(b)
-	return strings.Join([]string{h[:8], h[8:12], h[12:16], h[16:20], h[20:]}, "-")
-}
-
 // Name is the name of a VM in vCenter, at most 80 characters: "bragg-OLTP-0001-<of its id>-<of the mark>".
 func Name(mark, id, name string) string {
 	const nameMax = 30
-	safe := strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-':
-			return r
-		}
-		return '_'
-	}, name)
-	return "bragg-" + safe[:min(len(safe), nameMax)] + "-" + strings.ReplaceAll(id, "-", "")[:idDigits] + "-" + mark[:markDigits]
+	return "bragg-" + target.SafeName(name, nameMax) + "-" + strings.ReplaceAll(id, "-", "")[:idDigits] + "-" + mark[:markDigits]
 }
 
 var nameText = regexp.MustCompile(`^bragg-[A-Za-z0-9_-]{0,30}-[0-9a-f]{12}-([0-9a-f]{24})$`)
