@@ -47,8 +47,8 @@ func TestNamesOfProviders(t *testing.T) {
 	name := "A long group of databases-0001"
 	digest := sha256.Sum256([]byte(name))
 	for what, c := range map[string]struct{ id, named, foreign string }{
-		"vsphere": {record.ID(mark, name), record.Name(mark, record.ID(mark, name), name), record.Name(other, record.ID(other, name), name)},
-		"libvirt": {domain.ID(mark, name), domain.Name(domain.ID(mark, name), name), domain.Name(domain.ID(other, name), name)},
+		"vsphere": {target.VMID(mark, name), record.Name(mark, target.VMID(mark, name), name), record.Name(other, target.VMID(other, name), name)},
+		"libvirt": {target.VMID(mark, name), domain.Name(target.VMID(mark, name), name), domain.Name(target.VMID(other, name), name)},
 		"nutanix": {"5c0d9b5e-0000-4000-8000-000000000001", "bragg-" + mark[:32] + "-" + hex.EncodeToString(digest[:])[:12] + "-A_long_group_of_database",
 			"bragg-" + other[:32] + "-" + hex.EncodeToString(digest[:])[:12] + "-A_long_group_of_database"},
 	} {
