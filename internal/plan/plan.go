@@ -4,6 +4,7 @@
 //	plan.go       the parts of a plan, Read
 //	footprint.go  the space that a run takes on the target's storage
 //	lasting.go    loads that are extended beyond their runtime
+//	source.go     sources of counters of the storage
 //	text.go       a plan as text
 package plan
 
@@ -43,6 +44,7 @@ type Plan struct {
 	Footprint  Footprint         `json:"footprint"`
 	Windows    []string          `json:"windows"` // names that thresholds can use, in the order of time; at most 92
 	Power      []PowerOperation  `json:"power_operations"`
+	Sources    []Source          `json:"sources,omitempty"`
 	Undo       []string          `json:"undo"` // in order of execution
 	Estimate   Estimate          `json:"estimate"`
 	Unfit      []Unfit           `json:"unfit"` // why Preflight refuses

@@ -374,6 +374,7 @@ func (p *Plan) textTail(b *strings.Builder) {
 			fmt.Fprintf(b, "  step %d: power %s %s\n", o.StepID, o.Action, textio.Line(o.Node))
 		}
 	}
+	p.textSources(b)
 	p.textWindows(b)
 	textList(b, "Cleanup (always runs)", p.Undo)
 	textList(b, "Notes", p.Notes)

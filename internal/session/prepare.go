@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/braggdev/bragg/internal/collect/builtin"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/lint"
 	"github.com/braggdev/bragg/internal/planner"
@@ -115,6 +116,7 @@ func (p *Prepared) compile(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	p.Plan.Sources = builtin.Listed(&p.config)
 	p.foreseeCuts(ctx)
 	// Twice the estimate, because a run may take longer than it says.
 	if p.identities != nil {

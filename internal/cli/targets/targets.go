@@ -18,6 +18,7 @@ import (
 	collected "github.com/braggdev/bragg/internal/collect/builtin"
 	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/bmc"
 	targetbuiltin "github.com/braggdev/bragg/internal/target/builtin"
@@ -76,7 +77,7 @@ type checkedTarget struct {
 	Inventory    target.Inventory    `json:"inventory"`
 	Capabilities []target.Capability `json:"capabilities"`
 	BMCs         []bmc.Reading       `json:"bmcs,omitempty"`
-	Sources      []collected.Checked `json:"sources,omitempty"`
+	Sources      []plan.Source       `json:"sources,omitempty"`
 	Problems     diag.List           `json:"problems"`
 }
 
@@ -131,7 +132,7 @@ func checkTarget(ctx context.Context, p *console.Process, spec, runs string) (ch
 	if c, err := targetbuiltin.Load(spec); err == nil {
 		checked.BMCs, problems = bmc.Check(ctx, c)
 		checked.Problems = append(checked.Problems, problems...)
-		checked.Sources, problems = collected.Check(ctx, &c)
+		checked.Sources, problems = collected.Check(ctx, &c, checked.Inventory.Nodes)
 		checked.Problems = append(checked.Problems, problems...)
 	}
 	if checked.Problems.HasErrors() {
@@ -227,13 +228,13 @@ func writeBMCs(b *strings.Builder, readings []bmc.Reading) {
 	t.Section(b)
 }
 
-func writeSources(b *strings.Builder, sources []collected.Checked) {
+func writeSources(b *strings.Builder, sources []plan.Source) {
 	if len(sources) == 0 {
 		return
 	}
-	t := console.Table{Head: []string{"SOURCE", "KIND", "EVERY", "SAMPLES", "AGE", "NOT READ"}}
+	t := console.Table{Head: []string{"SOURCE", "KIND", "EVERY", "NODES", "VMS", "NOW"}}
 	for _, s := range sources {
-		t.Add(s.Name, s.Kind, s.Interval, fmt.Sprint(s.Samples), cmp.Or(s.Age, "–"), cmp.Or(s.Error, strings.Join(s.Missing, "; "), "–"))
+		t.Add(s.Name, s.Kind, unit.FormatDuration(s.Interval), cmp.Or(s.Nodes, "not mapped"), cmp.Or(s.VMs, "not mapped"), s.Check.Answer())
 	}
 	t.Section(b)
 }

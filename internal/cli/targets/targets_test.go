@@ -68,10 +68,10 @@ func TestSourcesAreChecked(t *testing.T) {
 	if err == nil {
 		err = printChecked(p, checked)
 	}
-	if err != nil || checked.Problems.HasErrors() || len(checked.Sources) != 2 || checked.Sources[0].Samples != 2 || checked.Sources[0].Age == "" {
+	if err != nil || checked.Problems.HasErrors() || len(checked.Sources) != 2 || checked.Sources[0].Check.Samples != 2 || !checked.Sources[0].Check.AgeKnown {
 		t.Fatalf("got %+v, %v", checked, err)
 	}
-	if !regexp.MustCompile(`ceph +ceph +15s +2 `).MatchString(out.String()) || !strings.Contains(errs.String(), `warning: source "gone": dial tcp 127.0.0.1:1: `) {
+	if !regexp.MustCompile(`ceph +ceph +15 s +not mapped +not mapped +2 samples of 2 metrics, newest `).MatchString(out.String()) || !strings.Contains(errs.String(), `warning: source "gone": dial tcp 127.0.0.1:1: `) {
 		t.Errorf("printed\n%s\n%s", &out, &errs)
 	}
 }
