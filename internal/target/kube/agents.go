@@ -16,7 +16,7 @@ import (
 // agents are the connections to agents of VMs: to the addresses of their pods, or through the API server.
 type agents struct {
 	cluster *cluster
-	pods    *pods
+	vms     contact
 	mode    string
 	link    *agentlink.Dialer
 	forward atomic.Bool // with agentsAuto: pods cannot be reached directly
@@ -31,22 +31,16 @@ func (a *agents) DialAgent(ctx context.Context, vm target.VM) (net.Conn, error) 
 	return a.link.DialAgent(ctx, vm)
 }
 
-// AddressOf returns the address of the pod of a VM.
+// AddressOf returns the address of a VM: that of its pod.
 func (a *agents) AddressOf(ctx context.Context, vm target.VM) (string, error) {
 	if err := a.cluster.usable(ctx); err != nil {
 		return "", err
 	}
-	if err := a.pods.mirror.Start(ctx); err != nil {
-		return "", err
+	at, err := a.vms.address(ctx, vm.ID)
+	if err == nil && at == "" {
+		err = fmt.Errorf("vm %q has no address yet", vm.Name)
 	}
-	one, ok := a.pods.mirror.Get(vm.ID)
-	switch {
-	case !ok:
-		return "", fmt.Errorf("vm %q has no pod", vm.Name)
-	case one.Object.Status.PodIP == "":
-		return "", fmt.Errorf("pod %q has no address yet", vm.ID)
-	}
-	return one.Object.Status.PodIP, nil
+	return at, err
 }
 
 // mayAnswer returns why an agent cannot answer: a target.StoppedError where its pod has ended.
@@ -54,30 +48,24 @@ func (a *agents) mayAnswer(ctx context.Context, vm target.VM, _ bool) error {
 	if err := a.cluster.usable(ctx); err != nil {
 		return err
 	}
-	if err := a.pods.mirror.Start(ctx); err != nil {
+	s, err := a.vms.now(ctx, vm.ID)
+	switch {
+	case err != nil:
 		return err
+	case s.power == target.PowerOn && a.cluster.power.off(ctx, s.node):
+		return fmt.Errorf("node %q has no power", s.node)
+	case s.power == target.PowerOn:
+		return nil
+	case s.ended.reason == "":
+		s.ended.reason = "it was not started"
 	}
-	one, ok := a.pods.mirror.Get(vm.ID)
-	if ok {
-		s := stateOf(&one.Object)
-		if s.power == target.PowerOn && a.cluster.power.off(ctx, s.node) {
-			return fmt.Errorf("node %q has no power", s.node)
-		}
-		if s.power == target.PowerOn {
-			return nil
-		}
-	}
-	ended, known := a.pods.note(vm.ID)
-	if !known {
-		return &target.StoppedError{VM: vm.Name, Reason: "it has no pod"}
-	}
-	return &target.StoppedError{VM: vm.Name, Reason: ended.reason, At: ended.at}
+	return &target.StoppedError{VM: vm.Name, Reason: s.ended.reason, At: s.ended.at}
 }
 
 // dial connects to a port of a pod.
 func (a *agents) dial(ctx context.Context, vm target.VM, at string) (net.Conn, error) {
 	if a.mode == agentsForward || a.mode == agentsAuto && a.forward.Load() {
-		return a.cluster.client.Tunnel(ctx, vm.ID, address.AgentPort)
+		return a.vms.tunnel(ctx, vm.ID, address.AgentPort)
 	}
 	bounded, cancel := ctx, context.CancelFunc(func() {})
 	if a.mode == agentsAuto && !a.routed.Load() {
@@ -93,7 +81,7 @@ func (a *agents) dial(ctx context.Context, vm target.VM, at string) (net.Conn, e
 	case a.mode == agentsDirect || a.routed.Load() || a.cluster.client.InCluster || ctx.Err() != nil:
 		return nil, err
 	}
-	through, forwardErr := a.cluster.client.Tunnel(ctx, vm.ID, address.AgentPort)
+	through, forwardErr := a.vms.tunnel(ctx, vm.ID, address.AgentPort)
 	if forwardErr != nil {
 		return nil, errors.Join(err, forwardErr)
 	}

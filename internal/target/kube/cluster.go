@@ -27,7 +27,8 @@ type cluster struct {
 	client   *api.Client
 	records  *api.Mirror[corev1.ConfigMap]
 	hosts    *api.Mirror[corev1.Node]
-	runner   *pods
+	runner   runner
+	watched  []waiter // what the runner watches
 	power    *nodePower
 	leases   string // scope
 

@@ -18,7 +18,7 @@ type remover struct {
 	cluster   *cluster
 	claims    *claims
 	snapshots *snapshots
-	pods      *pods
+	run       runner
 	agents    *agents
 	locks     *target.KeyLocks
 }
@@ -32,7 +32,7 @@ func (r *remover) Owned(ctx context.Context, tag target.Tag) ([]target.VM, error
 	if err != nil {
 		return nil, fmt.Errorf("list VMs: %w", err)
 	}
-	states, err := r.pods.states(ctx, tag.Mark())
+	states, err := r.run.states(ctx, tag.Mark())
 	if err != nil {
 		return nil, fmt.Errorf("list VMs: %w", err)
 	}
@@ -63,7 +63,7 @@ func (r *remover) Delete(ctx context.Context, tag target.Tag, vms []target.VM) e
 
 func (r *remover) remove(ctx context.Context, one object.Record) error {
 	r.agents.link.HangUp(one.VM.ID)
-	if err := r.pods.stop(ctx, one); err != nil {
+	if err := r.run.remove(ctx, one); err != nil {
 		return err
 	}
 	r.agents.link.HangUp(one.VM.ID)
@@ -77,7 +77,7 @@ func (r *remover) remove(ctx context.Context, one object.Record) error {
 	if err := r.claims.remove(ctx, claimed[one.VM.ID]); err != nil {
 		return err
 	}
-	if err := r.pods.removeSecret(ctx, one); err != nil {
+	if err := r.run.removeSecret(ctx, one); err != nil {
 		return err
 	}
 	if err := r.cluster.client.Delete(ctx, api.ConfigMaps, one.VM.ID, one.UID, -1); err != nil {

@@ -127,16 +127,16 @@ func assemble(c target.Config, o target.OpenOptions, s settings, client *api.Cli
 	run := &pods{cluster: hosts, settings: s, limits: limitsOf(s.patience), authority: o.Authority, notes: map[string]ending{}, planted: map[string]types.UID{}, deleted: map[string]bool{}}
 	run.mirror = api.NewMirror[pod](client, api.Pods, object.Ours)
 	run.mirror.Listen(run.heard)
-	hosts.runner = run
-	calls := &agents{cluster: hosts, pods: run, mode: s.agents}
+	hosts.runner, hosts.watched = run, []waiter{run.mirror}
+	calls := &agents{cluster: hosts, vms: run, mode: s.agents}
 	calls.link = &agentlink.Dialer{Authority: o.Authority, AddressOf: calls.AddressOf, MayAnswer: calls.mayAnswer, Dial: calls.dial}
 	snaps := newSnapshots(hosts, s.snapshotClass)
-	removing := &remover{cluster: hosts, claims: claims, snapshots: snaps, pods: run, agents: calls, locks: locks}
+	removing := &remover{cluster: hosts, claims: claims, snapshots: snaps, run: run, agents: calls, locks: locks}
 	return &Target{
-		cluster: hosts, power: power, agents: calls, remover: removing, reports: &reports{cluster: hosts, pods: run},
+		cluster: hosts, power: power, agents: calls, remover: removing, reports: &reports{cluster: hosts, vms: run},
 		maintenance: &maintenance{cluster: hosts, locks: &target.KeyLocks{}, limit: evictMax},
 		builder:     &builder{cluster: hosts, claims: claims, snapshots: snaps, settings: s},
-		operations:  &operations{cluster: hosts, pods: run, agents: calls, locks: locks},
+		operations:  &operations{cluster: hosts, run: run, agents: calls, locks: locks},
 	}
 }
 
@@ -148,7 +148,9 @@ func (t *Target) Close() error {
 	t.cluster.hosts.Wait()
 	t.builder.claims.mirror.Wait()
 	t.builder.snapshots.mirror.Wait()
-	t.operations.pods.mirror.Wait()
+	for _, m := range t.cluster.watched {
+		m.Wait()
+	}
 	return nil
 }
 
@@ -170,7 +172,7 @@ func withSnapshots(ctx context.Context, t *Target) (target.Target, error) {
 		t.client.Close()
 		return nil, err
 	}
-	snaps := &snapshotter{t.cluster, t.builder.snapshots, t.builder.claims, t.operations.pods, t.operations.locks}
+	snaps := &snapshotter{t.cluster, t.builder.snapshots, t.builder.claims, t.operations.run, t.operations.locks}
 	switch {
 	case t.power.bmcs != nil && offered:
 		return poweredWithSnapshots{t.powered(), snaps}, nil

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/bmc"
 	"github.com/braggdev/bragg/internal/target/kube/object"
 )
@@ -58,16 +58,17 @@ func (p *nodePower) dead(ctx context.Context, nodeID string) bool {
 
 // running lists the VMs of any run on a node, by id.
 func (p *nodePower) running(ctx context.Context, nodeID string) []string {
-	all, err := p.cluster.runner.mirror.All(ctx)
+	all, err := p.cluster.runner.states(ctx, "")
 	if err != nil {
 		return nil
 	}
 	var list []string
-	for i := range all {
-		if s := stateOf(&all[i].Object); s.power == target.PowerOn && s.node == nodeID {
-			list = append(list, all[i].Name)
+	for id, s := range all {
+		if s.node == nodeID {
+			list = append(list, id)
 		}
 	}
+	slices.Sort(list)
 	return list
 }
 

@@ -11,12 +11,12 @@ import (
 // operations are those on VMs that exist.
 type operations struct {
 	cluster *cluster
-	pods    *pods
+	run     runner
 	agents  *agents
 	locks   *target.KeyLocks // by VM
 }
 
-// PowerOnVMs starts the pods of VMs; running ones are skipped.
+// PowerOnVMs starts VMs; running ones are skipped.
 func (o *operations) PowerOnVMs(ctx context.Context, tag target.Tag, vms []target.VM) error {
 	list, err := o.cluster.find(ctx, tag, vms, false)
 	if err != nil {
@@ -24,11 +24,11 @@ func (o *operations) PowerOnVMs(ctx context.Context, tag target.Tag, vms []targe
 	}
 	return onEach(ctx, "power on", list, func(r object.Record) error {
 		defer o.locks.Lock(r.VM.ID)()
-		return o.pods.start(ctx, r, object.OwnerOf(tag))
+		return o.run.start(ctx, r, object.OwnerOf(tag))
 	})
 }
 
-// PowerOffVMs deletes the pods of VMs; those that are off or gone are skipped.
+// PowerOffVMs cuts the power of VMs; those that are off or gone are skipped.
 func (o *operations) PowerOffVMs(ctx context.Context, tag target.Tag, vms []target.VM) error {
 	list, err := o.cluster.find(ctx, tag, vms, true)
 	if err != nil {
@@ -37,6 +37,6 @@ func (o *operations) PowerOffVMs(ctx context.Context, tag target.Tag, vms []targ
 	return onEach(ctx, "power off", list, func(r object.Record) error {
 		defer o.locks.Lock(r.VM.ID)()
 		defer o.agents.link.HangUp(r.VM.ID)
-		return o.pods.stop(ctx, r)
+		return o.run.stop(ctx, r)
 	})
 }

@@ -41,7 +41,7 @@ func (c *cluster) Others(ctx context.Context, tag target.Tag) ([]target.Other, e
 	}
 	for i := range podList {
 		p := &podList[i]
-		if why := target.WhySkipped(object.MarkOf(p), mark); why != "" && !known[p.Name] {
+		if why := target.WhySkipped(object.MarkOf(p), mark); why != "" && !known[p.Labels[object.LabelVM]] {
 			all = append(all, target.Other{Kind: target.OtherVM, Name: "pod " + p.Name, NodeID: p.Spec.NodeName, Why: why})
 		}
 	}

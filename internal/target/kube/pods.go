@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"sync"
 	"time"
 
@@ -147,7 +148,7 @@ func (p *pods) states(ctx context.Context, mark string) (map[string]state, error
 	}
 	by := map[string]state{}
 	for i := range all {
-		if one := &all[i].Object; object.MarkOf(one) == mark {
+		if one := &all[i].Object; mark == "" || object.MarkOf(one) == mark {
 			s := stateOf(one)
 			if s.power == target.PowerOn && p.cluster.power.off(ctx, s.node) {
 				s.power = target.PowerOff // the cluster notices later
@@ -172,6 +173,37 @@ func (p *pods) current(ctx context.Context, r object.Record) (*api.Seen[pod], er
 	}
 	return &one, nil
 }
+
+// now is the power of a VM, and how its last pod ended.
+func (p *pods) now(ctx context.Context, id string) (state, error) {
+	if err := p.mirror.Start(ctx); err != nil {
+		return state{}, err
+	}
+	if one, ok := p.mirror.Get(id); ok {
+		if s := stateOf(&one.Object); s.power == target.PowerOn {
+			return s, nil
+		}
+	}
+	s := state{power: target.PowerOff}
+	if ended, known := p.note(id); known {
+		s.ended = ended
+	}
+	return s, nil
+}
+
+func (p *pods) address(ctx context.Context, id string) (string, error) {
+	if err := p.mirror.Start(ctx); err != nil {
+		return "", err
+	}
+	one, _ := p.mirror.Get(id)
+	return one.Object.Status.PodIP, nil
+}
+
+func (p *pods) tunnel(ctx context.Context, id string, port int) (net.Conn, error) {
+	return p.cluster.client.Tunnel(ctx, id, port)
+}
+
+func (p *pods) remove(ctx context.Context, r object.Record) error { return p.stop(ctx, r) }
 
 // start makes the pod of a VM and waits until its container runs. A pod that does not get that far is deleted again.
 func (p *pods) start(ctx context.Context, r object.Record, tag object.Owner) error {

@@ -13,22 +13,18 @@ import (
 	"github.com/braggdev/bragg/internal/target/kube/object"
 )
 
-// reports are what the cluster does by itself: it evicts and kills pods, and nodes come and go.
+// reports are what the cluster does by itself: it evicts, moves and kills VMs, and nodes come and go.
 type reports struct {
 	cluster *cluster
-	pods    *pods
+	vms     reporter
 }
 
 // reportsMax bounds how many reports wait for their reader.
 const reportsMax = 1024
 
-// WatchEvents reports pods with the tag that end, and nodes that become ready or not. Pods that this program deletes end without a
-// report.
+// WatchEvents reports VMs with the tag that end, and nodes that become ready or not. VMs that this program stops end without a report.
 func (r *reports) WatchEvents(ctx context.Context, tag target.Tag, see func(target.PlatformEvent)) error {
 	if err := tag.Check(); err != nil {
-		return err
-	}
-	if err := r.pods.mirror.Start(ctx); err != nil {
 		return err
 	}
 	queue := make(chan target.PlatformEvent, reportsMax)
@@ -38,16 +34,11 @@ func (r *reports) WatchEvents(ctx context.Context, tag target.Tag, see func(targ
 		default: // its reader is stuck
 		}
 	}
-	mark := tag.Mark()
-	var told sync.Map // pods whose end was reported, by UID
-	r.pods.watch(func(c api.Change[pod]) {
-		if e, ok := podEvent(c, mark); ok {
-			if _, twice := told.LoadOrStore(e.uid, true); !twice {
-				put(e.PlatformEvent)
-			}
-		}
-	})
-	defer r.pods.watch(nil)
+	stop, err := r.vms.report(ctx, tag.Mark(), put)
+	if err != nil {
+		return err
+	}
+	defer stop()
 	if err := r.cluster.hosts.Start(ctx); err == nil {
 		defer r.cluster.hosts.Listen(func(c api.Change[corev1.Node]) {
 			if e, ok := nodeEvent(c); ok {
@@ -63,6 +54,22 @@ func (r *reports) WatchEvents(ctx context.Context, tag target.Tag, see func(targ
 			see(e)
 		}
 	}
+}
+
+// report reports pods that end, each once.
+func (p *pods) report(ctx context.Context, mark string, put func(target.PlatformEvent)) (stop func(), err error) {
+	if err := p.mirror.Start(ctx); err != nil {
+		return nil, err
+	}
+	var told sync.Map // by UID
+	p.watch(func(c api.Change[pod]) {
+		if e, ok := podEvent(c, mark); ok {
+			if _, twice := told.LoadOrStore(e.uid, true); !twice {
+				put(e.PlatformEvent)
+			}
+		}
+	})
+	return func() { p.watch(nil) }, nil
 }
 
 // watch sets the listener to changes of pods; nil: none.

@@ -204,7 +204,7 @@ type snapshotter struct {
 	hosts  *cluster
 	taker  *snapshots
 	claims *claims
-	pods   *pods
+	run    runner
 	locks  *target.KeyLocks
 }
 
@@ -233,14 +233,14 @@ func (s *snapshotter) RevertVMs(ctx context.Context, tag target.Tag, vms []targe
 	}
 	return onEach(ctx, "revert", list, func(r object.Record) error {
 		defer s.locks.Lock(r.VM.ID)()
-		one, err := s.pods.current(ctx, r)
+		states, err := s.run.states(ctx, r.Mark)
 		if err != nil {
 			return err
 		}
-		if one != nil && stateOf(&one.Object).power == target.PowerOn {
+		if states[r.VM.ID].power == target.PowerOn {
 			return errors.New("it is on")
 		}
-		if err := s.pods.stop(ctx, r); err != nil { // a pod that has ended uses its claims
+		if err := s.run.remove(ctx, r); err != nil { // what has ended uses its claims
 			return err
 		}
 		names, err := s.taker.latest(ctx, r, name)
