@@ -3,8 +3,11 @@ package collect
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
 	"io"
 	"net/http"
 	"net/url"
@@ -25,6 +28,8 @@ const (
 	reasonRunesMax  = 300 // of a refusal
 	connectionsMax  = 4   // per source
 	connectionsIdle = 2
+	jsonValuesMax   = 500_000 // objects and lists of one answer: small ones take a hundred times their text in memory
+	secretBytesMin  = 4
 )
 
 // Client sends requests to one source: with its credential, to its own address, over verified TLS.
@@ -35,6 +40,7 @@ type Client struct {
 	user   string
 	secret string
 	header string // for a token; "" sends "Authorization: Bearer"
+	hidden *strings.Replacer
 }
 
 // NewClient returns a client. service names the kind of system in hints: "Prism". tokenHeader carries a secret without a user; "" is
@@ -56,7 +62,7 @@ func NewClient(o Options, service, tokenHeader string) (*Client, error) {
 		return nil, fmt.Errorf("source %q: a credential over http:// can be read on the network", o.Source.Name)
 	}
 	return &Client{
-		name: o.Source.Name, base: o.Source.URL, user: o.User, secret: o.Secret, header: tokenHeader,
+		name: o.Source.Name, base: o.Source.URL, user: o.User, secret: o.Secret, header: tokenHeader, hidden: hiding(o.User, o.Secret),
 		http: &http.Client{
 			Transport: transport, Timeout: requestTimeout,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -126,6 +132,9 @@ func (c *Client) Do(ctx context.Context, call Call) (Answer, error) {
 	switch {
 	case err != nil:
 		return Answer{}, c.explain(err)
+	case response.StatusCode/100 == 3:
+		// The credential is for the address in the target file only.
+		return Answer{}, &StatusError{Source: c.name, Status: response.StatusCode, Reason: fmt.Sprintf("redirect to %q is not followed", c.Mask(response.Header.Get("Location")))}
 	case response.StatusCode < 200 || response.StatusCode > 299:
 		return Answer{}, &StatusError{Source: c.name, Status: response.StatusCode, Reason: c.Mask(firstLine(body))}
 	case len(body) > bodyBytesMax:
@@ -162,12 +171,32 @@ func (c *Client) explain(err error) error {
 	return fmt.Errorf("source %q: %w", c.name, err)
 }
 
-// Mask removes the credential from a text of the source.
-func (c *Client) Mask(text string) string {
-	if len(c.secret) >= 4 {
-		text = strings.ReplaceAll(text, c.secret, "***")
+// JSON decodes the answer. The error does not contain the text.
+func (a Answer) JSON(to any) error {
+	if n := bytes.Count(a.Body, []byte("{")) + bytes.Count(a.Body, []byte("[")); n > jsonValuesMax {
+		return fmt.Errorf("an answer has %d objects, more than %d", n, jsonValuesMax)
 	}
-	return textio.Clip(textio.Line(text), reasonRunesMax)
+	return json.Unmarshal(a.Body, to)
+}
+
+// Mask makes a text of the source one short line without the credential.
+func (c *Client) Mask(text string) string {
+	return textio.Clip(textio.Line(c.Hide(text)), reasonRunesMax)
+}
+
+// Hide removes the credential from a text of the source, which may repeat what it was sent.
+func (c *Client) Hide(text string) string { return c.hidden.Replace(text) }
+
+// hiding replaces a secret in the forms in which it is sent and repeated. Shorter ones would be found in any text.
+func hiding(user, secret string) *strings.Replacer {
+	if len(secret) < secretBytesMin {
+		return strings.NewReplacer()
+	}
+	var list []string
+	for _, form := range []string{base64.StdEncoding.EncodeToString([]byte(user + ":" + secret)), url.QueryEscape(secret), html.EscapeString(secret), secret} {
+		list = append(list, form, "***")
+	}
+	return strings.NewReplacer(list...)
 }
 
 // Close ends idle connections.

@@ -12,7 +12,6 @@ package netapp
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -111,7 +110,7 @@ func detect(ctx context.Context, o collect.Options, client *collect.Client) (sys
 			Version struct{ Generation, Major, Minor int }
 		}
 		v := &cluster.Version
-		if json.Unmarshal(answer.Body, &cluster) == nil && (v.Generation > 9 || v.Generation == 9 && (v.Major > 11 || v.Major == 11 && v.Minor >= 1)) {
+		if answer.JSON(&cluster) == nil && (v.Generation > 9 || v.Generation == 9 && (v.Major > 11 || v.Major == 11 && v.Minor >= 1)) {
 			return &rest{client: client, name: o.Source.Name}, nil
 		}
 	} else if !errors.As(err, &refused) || refused.Status == http.StatusUnauthorized {

@@ -42,7 +42,7 @@ func list[T any](ctx context.Context, r *rest, path string, query url.Values) ([
 				Next struct{ Href string }
 			} `json:"_links"`
 		}
-		if err := json.Unmarshal(answer.Body, &page); err != nil {
+		if err := answer.JSON(&page); err != nil {
 			return nil, fmt.Errorf("source %q: %s: the answer is not that of ONTAP", r.name, path)
 		}
 		all = append(all, page.Records...)
@@ -73,7 +73,7 @@ func (r *rest) schema(ctx context.Context, o object) (schema, error) {
 			Denominator struct{ Name string }
 		} `json:"counter_schemas"`
 	}
-	if err := json.Unmarshal(answer.Body, &table); err != nil {
+	if err := answer.JSON(&table); err != nil {
 		return nil, fmt.Errorf("source %q: the description of counters of %s is not that of ONTAP", r.name, o)
 	}
 	s := schema{}

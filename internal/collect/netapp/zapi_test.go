@@ -1,6 +1,9 @@
 package netapp
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // FuzzAnswer: whatever a system answers, reading it ends, and shares are shares.
 func FuzzAnswer(f *testing.F) {
@@ -25,4 +28,14 @@ func FuzzAnswer(f *testing.F) {
 			t.Errorf("share %v", share)
 		}
 	})
+}
+
+// TestManySmallElements: a text of small elements would take a hundred times its size in memory.
+func TestManySmallElements(t *testing.T) {
+	if _, ok := parse([]byte("<netapp>" + strings.Repeat("<a/>", 600_000) + "</netapp>")); ok {
+		t.Error("an answer with 600,000 elements was read")
+	}
+	if _, ok := parse([]byte(strings.Repeat("<a>", 20_000))); ok {
+		t.Error("an answer with 20,000 levels was read")
+	}
 }

@@ -8,7 +8,6 @@ package nutanix
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -77,7 +76,7 @@ func (p *prism) version(ctx context.Context, namespace string) (string, error) {
 		return "", err
 	}
 	var info struct{ Data string }
-	if json.Unmarshal(answer.Body, &info) != nil || !versionText.MatchString(info.Data) {
+	if answer.JSON(&info) != nil || !versionText.MatchString(info.Data) {
 		return "", nil
 	}
 	return info.Data, nil
@@ -112,7 +111,7 @@ func (p *prism) get(ctx context.Context, call collect.Call, to any) (time.Time, 
 	if err != nil {
 		return time.Time{}, err
 	}
-	if err := json.Unmarshal(answer.Body, to); err != nil {
+	if err := answer.JSON(to); err != nil {
 		return time.Time{}, fmt.Errorf("source %q: %s: the answer is not that of Prism", p.o.Source.Name, call.Path)
 	}
 	return answer.Clock, nil

@@ -100,6 +100,9 @@ func (e *exporter) Collect(ctx context.Context) (collect.Reading, error) {
 		if to := e.rename[s.Name]; to != "" {
 			s.Name = to
 		}
+		for label, value := range s.Labels {
+			s.Labels[label] = e.client.Hide(value)
+		}
 		one := collect.Sample{Name: s.Name, Labels: s.Labels, Value: s.Value}
 		if s.AtNanos > 0 {
 			one.At = time.Unix(0, s.AtNanos)

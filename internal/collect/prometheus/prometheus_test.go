@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -109,6 +110,28 @@ func TestRefusals(t *testing.T) {
 		}
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), secret) || strings.Contains(err.Error(), o.Secret) {
 			t.Errorf("%s: got %v, want %q", what, err, c.want)
+		}
+	}
+}
+
+// TestHostileText: values of every kind are taken, a text that is not valid is refused as a whole, and no label repeats the credential.
+func TestHostileText(t *testing.T) {
+	_, source := serve(t, "a{l=\"\\\\ \\\" \\n é\"} NaN\na{l=\"token "+secret+"\"} +Inf\na{l=\"x\"} -0\n{\"b.c\",\"l.m\"=\"x\"} 1e300\n")
+	source.Kind = target.SourcePrometheus
+	r, err := open(t, collect.Options{Source: source, Secret: secret}).Collect(t.Context())
+	if err != nil || len(r.Samples) != 4 {
+		t.Fatalf("got %+v, %v", r, err)
+	}
+	if s := r.Samples; s[0].Labels["l"] != "\\ \" \n é" || !math.IsNaN(s[0].Value) || s[1].Labels["l"] != "token ***" || s[3].Name != "b.c" {
+		t.Errorf("got %+v", r.Samples)
+	}
+	for what, text := range map[string]string{
+		"not UTF-8": "a{l=\"\xff\"} 1\n", "cut": "a 1\nb{l=\"", "no number": "a 1\nb x\n", "html": "<html>", "many": strings.Repeat("a 1\n", 50_001),
+	} {
+		_, source := serve(t, text)
+		source.Kind = target.SourcePrometheus
+		if r, err := open(t, collect.Options{Source: source, Secret: secret}).Collect(t.Context()); err == nil || len(r.Samples) > 0 || len(err.Error()) > 400 {
+			t.Errorf("%s: got %d samples, %v", what, len(r.Samples), err)
 		}
 	}
 }
