@@ -141,6 +141,9 @@ build/kernel:
 build/cloud.qcow2:
 	$(GO) run ./cmd/bragg image build --with postgresql,python3,sysbench,xfsprogs,sudo,python3-apt,python3-psycopg2,prometheus-node-exporter,prometheus-postgres-exporter -o $@
 
+build/bragg.ova: build
+	bin/bragg image ova -o $@
+
 format:
 	gofmt -w $$(git ls-files '*.go')
 
@@ -211,12 +214,14 @@ bench-agents:
 # A look at the agent's memory each second, and a table of it; then a host of bragg io that freezes for a minute, and networks that
 # are cut for one minute and for ten. A distribution boots in guests, by cloud-init.
 CLOUD_IMAGE := $(or $(BRAGG_TEST_CLOUD_IMAGE),build/cloud.qcow2)
-soak: $(CLOUD_IMAGE)
+OVA := $(or $(BRAGG_TEST_OVA),build/bragg.ova)
+soak: $(CLOUD_IMAGE) $(OVA)
 	BRAGG_SOAK=$(or $(BRAGG_SOAK),1h) $(GO) test ./internal/agent -run '^TestSoak$$' -count=1 -v -timeout 0
 	BRAGG_SOAK=1m $(GO) test ./internal/fio/iohosts -run '^TestFrozenHost$$' -count=1 -v
 	BRAGG_SOAK_FAILPOINTS=1000 $(GO) test ./internal/session -run '^TestDeath' -count=1 -v -timeout 0
 	BRAGG_SOAK_RACES=1000 $(GO) test ./internal/session -run '^TestTwoControllersRaceForHosts$$' -count=1 -v -timeout 30m
 	BRAGG_SOAK_REHEARSALS=1 $(GO) test ./internal/lab/rehearsal -count=1 -v -timeout 0
+	BRAGG_TEST_OVA=$(OVA) $(GO) test ./internal/target/vsphere -run '^TestGuestOfOVA$$' -count=1 -v -timeout 0
 	BRAGG_TEST_CLOUD_IMAGE=$(CLOUD_IMAGE) $(GO) test ./internal/target/libvirt ./internal/lab/rehearsal -p 1 \
 		-run '^(TestCloudImage|TestDistribution|TestDatabaseOnGuests|TestFilesOnGuests|TestPlaybookOnGuests)$$' -count=1 -v -timeout 0
 	$(if $(BRAGG_DLIO),BRAGG_DLIO=$(BRAGG_DLIO) $(GO) test ./internal/load/mlperf -run '^TestAgreesWithDLIO$$' -count=1 -v -timeout 30m)

@@ -2,11 +2,13 @@
 # Makes a cloud image of Debian from what Debian's "generic" images are made of, with cloud-init, an sshd and netplan, and with further packages, from
 # the Debian archives that apt knows on this machine. BuildDistribution runs it as root, in namespaces of its own; no loop device is used.
 #
-#     debian.sh WORK SUITE PACKAGE,…     makes WORK/image.qcow2, and lists its packages in WORK/packages
+#     debian.sh WORK SUITE PACKAGE,…            makes WORK/image.qcow2, and lists its packages in WORK/packages
+#     debian.sh WORK SUITE PACKAGE,… AGENT      makes WORK/disk (raw) for vSphere, with the agent in it: its VMs have no disk with a seed
 set -eu
 work=$1
 suite=$2
 with=$3
+agent=${4:-}
 
 # What is in all of Debian's cloud images, as far as it has a part in a boot or in a login.
 packages=linux-image-cloud-amd64,initramfs-tools,zstd,grub-pc-bin,init,udev,dbus,libpam-systemd,polkitd,apparmor,\
@@ -36,6 +38,12 @@ ln -sf /run/systemd/resolve/resolv.conf "$root/etc/resolv.conf"
 echo 'locale: C.UTF-8' >"$root/etc/cloud/cloud.cfg.d/01_locale.cfg" # it needs no package and no making
 chroot "$root" systemctl --quiet enable systemd-resolved.service systemd-networkd.service
 
+if [ "$agent" ]; then
+	install -m 0755 "$agent" "$root/usr/local/bin/bragg-agent"
+	# A seed on a disk comes first, so that the image can be tried without a vCenter.
+	echo 'datasource_list: [ NoCloud, VMware, None ]' >"$root/etc/cloud/cloud.cfg.d/99_bragg.cfg"
+fi
+
 uuid=$(cat /proc/sys/kernel/random/uuid)
 echo "UUID=$uuid / ext4 rw,discard,errors=remount-ro 0 1" >"$root/etc/fstab"
 mkdir -p "$root/boot/grub"
@@ -63,5 +71,9 @@ mkfs.ext4 -q -F -U "$uuid" -E offset=$mib -d "$root" "$disk" $((size_mib - 1))M
 dd if="$root/usr/lib/grub/i386-pc/boot.img" of="$disk" bs=440 count=1 conv=notrunc status=none
 dd if="$root/boot/grub/core.img" of="$disk" bs=512 seek=1 conv=notrunc status=none
 
+if [ "$agent" ]; then
+	rm -r "$root"
+	exit 0
+fi
 echo "compressing the image"
 qemu-img convert -c -O qcow2 "$disk" "$work/image.qcow2"

@@ -20,6 +20,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/durable"
+	"github.com/braggdev/bragg/internal/image/ova"
 	"github.com/braggdev/bragg/internal/textio"
 )
 
@@ -27,7 +28,13 @@ import (
 type Distribution struct {
 	With     []string  // names of packages, beside those of every cloud image
 	Progress io.Writer // one line for each part of the work
+	// OVA makes an OVA for vSphere instead of a qcow2, with this program as the agent: VMs there get their identity from
+	// their settings, which have no room for a program.
+	OVA string
 }
+
+// toolsPackage reports the addresses of a guest to vCenter and reads its settings.
+const toolsPackage = "open-vm-tools"
 
 // Recipe describes such an image: the content of RecipeFile.
 type Recipe struct {
@@ -62,9 +69,12 @@ var packagePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9+.-]{1,99}$`)
 var distributionPrograms = [][2]string{{"mmdebstrap", "mmdebstrap"}, {"mkfs.ext4", "e2fsprogs"}, {"sfdisk", "fdisk"}, {"qemu-img", "qemu-utils"},
 	{"unshare", "util-linux"}, {"apt-cache", "apt"}, {"dpkg", "dpkg"}}
 
-// BuildDistribution makes a cloud image (qcow2) at a path, and its recipe beside it. Packages are those that this machine's apt reaches. It works
+// BuildDistribution makes a cloud image (qcow2, or OVA) at a path, and its recipe beside it. Packages are those that this machine's apt reaches. It works
 // in a folder beside the image, which is removed at the end; one that a killed build left is replaced by the next build of the same path.
 func BuildDistribution(ctx context.Context, d Distribution, path string) (Recipe, error) {
+	if d.OVA != "" && !slices.Contains(d.With, toolsPackage) {
+		d.With = append(slices.Clone(d.With), toolsPackage)
+	}
 	suite, err := d.check(ctx)
 	if err != nil {
 		return Recipe{}, err
@@ -76,6 +86,9 @@ func BuildDistribution(ctx context.Context, d Distribution, path string) (Recipe
 	}
 	defer release()
 	if err := d.run(ctx, work, suite); err != nil {
+		return Recipe{}, err
+	}
+	if err := d.pack(ctx, work, path); err != nil {
 		return Recipe{}, err
 	}
 	r, err := d.recipe(work, suite)
@@ -90,7 +103,7 @@ func BuildDistribution(ctx context.Context, d Distribution, path string) (Recipe
 	if err := os.Remove(RecipeFile(path)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return Recipe{}, fmt.Errorf("replace image: %w", err)
 	}
-	if err := os.Rename(filepath.Join(work, "image.qcow2"), path); err != nil {
+	if err := os.Rename(filepath.Join(work, workImage), path); err != nil {
 		return Recipe{}, fmt.Errorf("make image: %w", err)
 	}
 	return r, durable.WriteFile(RecipeFile(path), append(text, '\n'), 0o644)
@@ -177,7 +190,14 @@ func (d Distribution) run(ctx context.Context, work, suite string) error {
 	if err != nil {
 		return err
 	}
-	c := exec.CommandContext(ctx, "unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", debianScript, "debian.sh", work, suite, strings.Join(d.With, ","))
+	agent := d.OVA
+	if agent != "" {
+		if agent, err = filepath.Abs(agent); err != nil {
+			return err
+		}
+	}
+	c := exec.CommandContext(ctx, "unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc",
+		"sh", "-c", debianScript, "debian.sh", work, suite, strings.Join(d.With, ","), agent)
 	c.Env = append(os.Environ(), "LC_ALL=C", "DEBIAN_FRONTEND=noninteractive", "TMPDIR="+work)
 	said := &textio.Tail{MaxBytes: saidBytesMax}
 	c.Stdout, c.Stderr, c.WaitDelay = io.MultiWriter(d.progress(), said), said, 10*time.Second
@@ -192,6 +212,19 @@ func (d Distribution) run(ctx context.Context, work, suite string) error {
 		return unable("no-image", "", "%v: %s", err, strings.Join(lines[max(0, len(lines)-5):], "\n"))
 	}
 	return nil
+}
+
+// workImage is the finished image in the folder of a build.
+const workImage = "image.qcow2"
+
+// pack makes an OVA of the disk that the script made for it.
+func (d Distribution) pack(ctx context.Context, work, path string) error {
+	if d.OVA == "" {
+		return nil
+	}
+	fmt.Fprintln(d.progress(), "packing the OVA")
+	name := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
+	return ova.Convert(ctx, ova.Machine{Name: name}, filepath.Join(work, "disk"), filepath.Join(work, workImage))
 }
 
 func (d Distribution) progress() io.Writer {
@@ -212,11 +245,11 @@ func (d Distribution) recipe(work, suite string) (Recipe, error) {
 			r.With = append(r.With, Package{name, version})
 		}
 	}
-	f, err := os.Open(filepath.Join(work, "image.qcow2"))
+	f, err := os.Open(filepath.Join(work, workImage))
 	if err != nil {
 		return r, err
 	}
 	defer f.Close()
-	r.Image, err = describe("image.qcow2", f)
+	r.Image, err = describe(workImage, f)
 	return r, err
 }

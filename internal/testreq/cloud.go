@@ -17,10 +17,25 @@ import (
 // minutes where processors are emulated. "make soak" sets it to the image that "make build/cloud.qcow2" makes.
 const cloudVariable = "BRAGG_TEST_CLOUD_IMAGE"
 
+// ovaVariable names an OVA in the same way; "make build/bragg.ova" makes it.
+const ovaVariable = "BRAGG_TEST_OVA"
+
 // CloudImage returns the path of that image, or "" where tests that boot a distribution are not asked for.
 func CloudImage(t testing.TB) string {
 	t.Helper()
-	path := os.Getenv(cloudVariable)
+	return named(t, cloudVariable, "build/cloud.qcow2")
+}
+
+// OVA returns the path of an OVA for vSphere, or "" where tests that boot one are not asked for.
+func OVA(t testing.TB) string {
+	t.Helper()
+	return named(t, ovaVariable, "build/bragg.ova")
+}
+
+// named returns the path that a variable of the environment has; made is the goal of make for it.
+func named(t testing.TB, variable, made string) string {
+	t.Helper()
+	path := os.Getenv(variable)
 	if path == "" {
 		return ""
 	}
@@ -28,13 +43,14 @@ func CloudImage(t testing.TB) string {
 		path = filepath.Join(RepositoryRoot(t), path)
 	}
 	if _, err := os.Stat(path); err != nil {
-		t.Fatalf("%s: %v (make build/cloud.qcow2 makes one)", cloudVariable, err)
+		t.Fatalf("%s: %v (make %s makes one)", variable, err, made)
 	}
 	return path
 }
 
 // Retouched makes a copy of a cloud image, in which files of its root file system (ext2 to ext4) have other contents, such
-// as leftovers of a template's author. Parent directories are created. It returns the path of the copy, also a qcow2.
+// as leftovers of a template's author. Parent directories are created, and scripts are executable. It returns the path of the
+// copy, a qcow2.
 func Retouched(t testing.TB, image string, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -51,7 +67,11 @@ func Retouched(t testing.TB, image string, files map[string]string) string {
 	var commands strings.Builder
 	for i, path := range slices.Sorted(maps.Keys(files)) {
 		part := filepath.Join(dir, fmt.Sprint("file", i))
-		if err := os.WriteFile(part, []byte(files[path]), 0o644); err != nil {
+		mode := os.FileMode(0o644)
+		if strings.HasPrefix(files[path], "#!") {
+			mode = 0o755
+		}
+		if err := os.WriteFile(part, []byte(files[path]), mode); err != nil {
 			t.Fatal(err)
 		}
 		for at := 1; strings.Contains(path[at:], "/"); {

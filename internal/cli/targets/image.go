@@ -21,7 +21,7 @@ func NewImage(p *console.Process) *cobra.Command {
 	return console.HoldsVerbs(&cobra.Command{
 		Use:   "image",
 		Short: "Build guest images and seeds",
-	}, newImageBuild(p), newImageSeed(p))
+	}, newImageBuild(p), newImageOVA(p), newImageSeed(p))
 }
 
 // buildOrder has the flags of image build.
@@ -117,6 +117,10 @@ func buildDistribution(ctx context.Context, p *console.Process, o buildOrder) er
 	if o.json {
 		return p.PrintJSON(r)
 	}
+	return printDistribution(p, r, path, "Copy it to the pool of a target, and name it as a template.")
+}
+
+func printDistribution(p *console.Process, r image.Recipe, path, next string) error {
 	var t console.Table
 	t.Add("Debian", fmt.Sprintf("%s, %d packages", r.Suite, len(r.Packages)))
 	for _, one := range r.With {
@@ -126,8 +130,8 @@ func buildDistribution(ctx context.Context, p *console.Process, o buildOrder) er
 	if err := t.Print(p.Stdout); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(p.Stdout, "\nCreated %s, and %s with all packages. Copy it to the pool of a target, and name it as a template.\n", textio.Lines(path),
-		textio.Lines(filepath.Base(image.RecipeFile(path))))
+	_, err := fmt.Fprintf(p.Stdout, "\nCreated %s, and %s with all packages. %s\n", textio.Lines(path),
+		textio.Lines(filepath.Base(image.RecipeFile(path))), next)
 	return err
 }
 

@@ -107,7 +107,7 @@ func (t *templates) bring(ctx context.Context, value string) (*origin, error) {
 		}
 		p := ova.Place{
 			VC: t.site.vms(), Datacenter: t.site.datacenter.ref, Folder: t.site.folder.ref, Pool: t.site.pool.ref,
-			Datastore: t.site.datastore.ref, Host: h.ref,
+			Datastore: t.site.datastore.ref, Host: h.ref, Network: t.site.network.ref,
 		}
 		ref, err := p.Import(ctx, path)
 		if err != nil {

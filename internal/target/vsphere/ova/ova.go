@@ -47,6 +47,7 @@ func IsFile(value string) bool {
 type Place struct {
 	VC                                        task.VMs
 	Datacenter, Folder, Pool, Datastore, Host types.ManagedObjectReference
+	Network                                   types.ManagedObjectReference // of all network cards
 }
 
 // Import returns the template of a file.
@@ -128,7 +129,12 @@ func (p Place) upload(ctx context.Context, path, partial, name, digest string) (
 		Host: object.NewHostSystem(c, p.Host), Folder: object.NewFolder(c, p.Folder),
 	}
 	options := importer.Options{Name: &partial, Annotation: annotation(digest), DiskProvisioning: string(types.OvfCreateImportSpecParamsDiskProvisioningTypeThin)}
-	vm, err := imp.Import(ctx, inside, options)
+	var vm *types.ManagedObjectReference
+	networks, err := p.networks(archive, inside)
+	if err == nil {
+		options.NetworkMapping = networks
+		vm, err = imp.Import(ctx, inside, options)
+	}
 	if err != nil {
 		return types.ManagedObjectReference{}, fmt.Errorf("import %q: %w", filepath.Base(path), err)
 	}
@@ -154,4 +160,21 @@ func (p Place) upload(ctx context.Context, path, partial, name, digest string) (
 		return types.ManagedObjectReference{}, fmt.Errorf("import %q: %w", filepath.Base(path), err)
 	}
 	return *vm, nil
+}
+
+// networks connects all networks of the descriptor with the one of the target file: vCenter would choose any.
+func (p Place) networks(archive importer.Archive, inside string) ([]importer.Network, error) {
+	text, err := importer.ReadOvf(inside, archive)
+	if err != nil {
+		return nil, err
+	}
+	described, err := importer.ReadEnvelope(text)
+	if err != nil || described.Network == nil {
+		return nil, err
+	}
+	var all []importer.Network
+	for _, one := range described.Network.Networks {
+		all = append(all, importer.Network{Name: one.Name, Network: p.Network.String()})
+	}
+	return all, nil
 }
