@@ -25,6 +25,7 @@ import (
 	"github.com/braggdev/bragg/internal/collect"
 	"github.com/braggdev/bragg/internal/collect/netapp/netapptest"
 	"github.com/braggdev/bragg/internal/console"
+	prismemulator "github.com/braggdev/bragg/internal/lab/prism"
 	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/scenario"
@@ -312,6 +313,7 @@ func TestFlags(t *testing.T) {
 		"both":         {[]string{"exporter", "netapp", "--url", "https://filer", "--target", file}, 64, "--target has the address"},
 		"other kind":   {[]string{"exporter", "vsphere", "--target", file}, 65, "no source of kind vsphere"},
 		"other source": {[]string{"exporter", "netapp", "--target", file, "--source", "x"}, 65, "no source of kind netapp"},
+		"web":          {[]string{"exporter", "netapp", "--target", file, "--web-config-file", secret}, 65, "web configuration: yaml: "},
 		"push":         {append(good, "--secret-file", secret, "--push", "http://u:hunter4@gateway"), 64, "--push: the address of a Pushgateway holds a user"},
 		"away":         {append(good, "--secret-file", secret, "--push", "http://127.0.0.1:1"), 69, "push metrics: "},
 	} {
@@ -321,5 +323,48 @@ func TestFlags(t *testing.T) {
 		if code != c.code || !strings.Contains(all, c.want) || strings.Contains(all, "hunter") {
 			t.Errorf("%s: exit code %d, want %d and %q: %s", what, code, c.code, c.want, all)
 		}
+	}
+}
+
+// promtool checks metrics that a command printed.
+func promtool(t *testing.T, text string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), testreq.Program(t, "promtool"), "check", "metrics")
+	cmd.Stdin = strings.NewReader(text)
+	if said, err := cmd.CombinedOutput(); err != nil || len(said) > 0 {
+		t.Errorf("promtool: %v: %s", err, said)
+	}
+}
+
+// hostile is a name that a user may give to a volume or VM.
+const hostile = "vol \"1\" \\ {x=\"y\"}\n# é"
+
+// TestExpositions: promtool accepts what the commands print, with hostile names of objects.
+func TestExpositions(t *testing.T) {
+	f, o := netapptest.Serve(t, "rest")
+	f.Set(func(f *netapptest.Filer) {
+		f.Counters = map[string]map[string]uint64{hostile: {"read_ops": 7, "read_latency": 2000, "read_data": 4096}}
+		f.Zeroed = map[string]string{"1.0." + hostile: "40"}
+	})
+	e, err := prismemulator.New(prismemulator.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	t.Setenv("PRISM_PASSWORD", e.Credentials.Password)
+	t.Setenv("FILER_PASSWORD", netapptest.Password)
+	for kind, args := range map[string][]string{
+		"netapp":  {"--url", o.Source.URL, "--user", netapptest.User, "--secret-env", "FILER_PASSWORD", "--fingerprint", o.Source.Fingerprint, "--interval", "1s"},
+		"nutanix": {"--url", e.URL, "--user", e.Credentials.User, "--secret-env", "PRISM_PASSWORD", "--fingerprint", e.Fingerprint, "--interval", "1s"},
+	} {
+		var out, errs bytes.Buffer
+		code := bragg(t.Context(), &out, &errs, nil, append([]string{"exporter", kind, "--once"}, args...)...)
+		if code != 0 || !strings.Contains(out.String(), `bragg_source_up{source="`+kind+`"} 1`) || strings.Count(out.String(), "\n") < 10 {
+			t.Errorf("%s: exit code %d: %s\n%s", kind, code, &errs, &out)
+		}
+		if kind == "netapp" && !strings.Contains(out.String(), `name="vol \"1\" \\ {x=\"y\"}\n# é"`) {
+			t.Errorf("no hostile name in\n%s", &out)
+		}
+		promtool(t, out.String())
 	}
 }

@@ -58,9 +58,9 @@ type options struct {
 	interval                               time.Duration
 	objects                                []string
 
-	listen  string
-	once    bool
-	gateway exporter.Gateway
+	listen, webConfig string
+	once              bool
+	gateway           exporter.Gateway
 }
 
 func newKind(p *console.Process, kind collect.Kind) *cobra.Command {
@@ -68,8 +68,9 @@ func newKind(p *console.Process, kind collect.Kind) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   kind.Name,
 		Short: kind.Summary,
-		Long: "Reads the counters of a storage system at each scrape and serves them on /metrics, without authentication: listen\n" +
-			"on an address that only your Prometheus can reach. Names and units are those of runs with a source of this kind.\n\n" +
+		Long: "Reads the counters of a storage system at each scrape and serves them on /metrics. Without --web-config-file there is\n" +
+			"no authentication: listen on an address that only your Prometheus can reach. Names and units are those of runs with\n" +
+			"a source of this kind.\n\n" +
 			"The system and its credential are given by flags, or by --target as in the sources of a target file. Secrets are\n" +
 			"read from an environment variable or a file and are never printed.",
 		Example: fmt.Sprintf("  bragg exporter %[1]s --url https://storage.lab --user viewer --secret-env STORAGE_PASSWORD --once\n"+
@@ -92,6 +93,7 @@ func newKind(p *console.Process, kind collect.Kind) *cobra.Command {
 	flags.DurationVar(&o.interval, "interval", kind.Interval, "time between two readings")
 	flags.StringSliceVar(&o.objects, "objects", nil, "read only these `NAMES`; a name may end with *")
 	flags.StringVar(&o.listen, "listen", listenDefault, "serve on `HOST:PORT`; port 0 selects a free one")
+	flags.StringVar(&o.webConfig, "web-config-file", "", "`FILE` with TLS and users for scrapes, as web.config.file of Prometheus exporters")
 	flags.BoolVar(&o.once, "once", false, "print the metrics once and end; counters are read twice, an interval apart")
 	flags.StringVar(&o.gateway.URL, "push", "", "push to the Pushgateway at `URL` every interval, or once with --once, instead of serving")
 	flags.StringVar(&o.gateway.Job, "job", "bragg", "`JOB` of pushed metrics")
@@ -101,6 +103,9 @@ func newKind(p *console.Process, kind collect.Kind) *cobra.Command {
 }
 
 func run(ctx context.Context, p *console.Process, o options) error {
+	if o.webConfig != "" {
+		o.webConfig = p.Path(o.webConfig)
+	}
 	config, sources, err := o.sources(p)
 	if err != nil {
 		return err
@@ -143,12 +148,19 @@ func (o options) do(ctx context.Context, p *console.Process, e *exporter.Exporte
 	case o.gateway.URL != "":
 		return e.Push(ctx, o.gateway, o.interval)
 	}
+	if err := exporter.CheckWebConfig(o.webConfig); err != nil {
+		return &diag.Error{Code: "exporter-web", Exit: diag.ExitData, Message: err.Error(), Hint: "the format is that of web.config.file of Prometheus exporters"}
+	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.listen)
 	if err != nil {
 		return fmt.Errorf("serve metrics: %w", err)
 	}
-	fmt.Fprintf(p.Stderr, "metrics: http://%s/metrics\n", listener.Addr())
-	return e.Serve(ctx, listener)
+	if o.webConfig == "" {
+		fmt.Fprintf(p.Stderr, "metrics: http://%s/metrics\n", listener.Addr())
+	} else {
+		fmt.Fprintf(p.Stderr, "metrics: %s, with TLS and users of %s\n", listener.Addr(), textio.Line(o.webConfig))
+	}
+	return e.Serve(ctx, listener, o.webConfig)
 }
 
 // unavailable gives an error without an exit code that of a target that is away.

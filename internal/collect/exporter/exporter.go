@@ -1,6 +1,6 @@
 // Package exporter serves what sources counted as Prometheus metrics, for people's own Prometheus, and pushes them to a Pushgateway.
 //
-//	collect.Collector ──at a scrape──▶ latest reading ──▶ registry ──▶ /metrics, Once, Push
+//	collect.Collector ──at a scrape──▶ reading ──▶ Snapshot ──▶ /metrics, Write, Push
 //
 // Samples have no times: Prometheus stamps them when it scrapes. bragg_source_age_seconds says how old they were.
 package exporter
@@ -8,6 +8,7 @@ package exporter
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -26,26 +27,11 @@ type Source struct {
 	Open func(ctx context.Context) (collect.Collector, error)
 }
 
-// Exporter holds the latest reading of each source. Its methods may be called from several goroutines.
+// Exporter reads sources for scrapes. Its methods may be called from several goroutines.
 type Exporter struct {
-	registry *prometheus.Registry
-	sources  []*latest
+	sources []*reader
 	// Report takes each failure of a source that answered before, and parts that cannot be read; may be nil.
 	Report func(source string, err error)
-}
-
-// latest is one source and its latest reading.
-type latest struct {
-	Source
-
-	mu        sync.Mutex
-	collector collect.Collector
-	at        time.Time // of the latest try
-	samples   []collect.Sample
-	duration  time.Duration
-	age       time.Duration // of the newest value; negative if unknown
-	err       error
-	told      string // the failure that was reported last
 }
 
 // freshFor is the part of its interval for which a reading is served again: two servers that scrape must not halve the intervals.
@@ -56,80 +42,142 @@ const readTimeout = 30 * time.Second
 
 // New returns an exporter of these sources, whose intervals are set.
 func New(sources []Source) *Exporter {
-	e := &Exporter{registry: prometheus.NewRegistry()}
+	e := &Exporter{}
 	for _, s := range sources {
-		e.sources = append(e.sources, &latest{Source: s})
+		e.sources = append(e.sources, &reader{Source: s})
 	}
-	e.registry.MustRegister(registered{e}) // an unchecked collector is never refused
 	return e
 }
 
-// Gatherer returns the metrics as of the latest Read.
-func (e *Exporter) Gatherer() prometheus.Gatherer { return e.registry }
-
-// Read reads all sources whose reading is not fresh, side by side. A source that cannot be read has bragg_source_up 0.
-func (e *Exporter) Read(ctx context.Context) error {
+// Read reads all sources whose reading is not fresh, side by side. A source that does not answer, or not before ctx ends, has bragg_source_up 0
+// and no other metrics.
+func (e *Exporter) Read(ctx context.Context) (Snapshot, error) {
 	var work sync.WaitGroup
-	errs := make([]error, len(e.sources))
+	all := make(Snapshot, len(e.sources))
 	for i, s := range e.sources {
-		work.Go(func() { errs[i] = s.read(ctx, e.Report) })
+		work.Go(func() { all[i] = s.read(ctx, e.Report) })
 	}
 	work.Wait()
-	return errors.Join(errs...)
+	var errs []error
+	for _, one := range all {
+		errs = append(errs, one.err)
+	}
+	return all, errors.Join(errs...)
 }
 
-// Close ends all sessions.
+// Close ends readings and sessions.
 func (e *Exporter) Close() error {
 	var errs []error
 	for _, s := range e.sources {
-		s.mu.Lock()
-		if s.collector != nil {
-			errs = append(errs, s.collector.Close())
-			s.collector = nil
-		}
-		s.mu.Unlock()
+		errs = append(errs, s.close())
 	}
 	return errors.Join(errs...)
 }
 
-func (l *latest) read(ctx context.Context, report func(string, error)) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+// state is the outcome of one reading of a source.
+type state struct {
+	name     string
+	at       time.Time // of its begin
+	samples  []collect.Sample
+	duration time.Duration
+	age      time.Duration // of the newest value; negative if unknown
+	err      error
+}
+
+// reader reads one source. Scrapes that come while it is being read share that reading, which goes on if one of them gives up: another scrape
+// waits for it, and a slow source would otherwise never be read at all.
+type reader struct {
+	Source
+
+	mu      sync.Mutex
+	last    state
+	current *reading // nil if none is under way
+	told    string   // the failure that was reported last
+	work    sync.WaitGroup
+
+	collector collect.Collector // of the reading under way
+}
+
+type reading struct {
+	done chan struct{}
+	stop context.CancelFunc
+}
+
+func (r *reader) read(ctx context.Context, report func(string, error)) state {
+	r.mu.Lock()
+	if !r.last.at.IsZero() && time.Since(r.last.at) < time.Duration(freshFor*float64(r.Interval)) {
+		defer r.mu.Unlock()
+		return r.last
+	}
 	began := time.Now()
-	if !l.at.IsZero() && began.Sub(l.at) < time.Duration(freshFor*float64(l.Interval)) {
-		return l.err
+	current := r.current
+	if current == nil {
+		within, stop := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
+		current = &reading{make(chan struct{}), stop}
+		r.current = current
+		r.work.Go(func() { r.run(within, current, report) })
 	}
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
-	defer cancel()
-	reading, err := l.collect(ctx)
-	l.at, l.duration, l.err, l.samples = began, time.Since(began), err, newest(reading.Samples)
-	l.age = -1
-	if age, known := reading.Age(time.Now()); known {
-		l.age = age
+	r.mu.Unlock()
+	select {
+	case <-current.done:
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return r.last
+	case <-ctx.Done():
+		return state{name: r.Name, at: began, age: -1, duration: time.Since(began), err: fmt.Errorf("source %q: no answer within the time of the scrape", r.Name)}
 	}
-	for _, missing := range reading.Missing {
+}
+
+// run reads the source once.
+func (r *reader) run(ctx context.Context, current *reading, report func(string, error)) {
+	defer current.stop()
+	now := state{name: r.Name, at: time.Now(), age: -1}
+	answer, err := r.collect(ctx)
+	now.duration, now.err, now.samples = time.Since(now.at), err, newest(answer.Samples)
+	if age, known := answer.Age(time.Now()); known {
+		now.age = age
+	}
+	for _, missing := range answer.Missing {
 		err = errors.Join(err, errors.New(missing))
 	}
 	text := ""
 	if err != nil {
 		text = err.Error()
 	}
-	if report != nil && text != l.told && text != "" {
-		report(l.Name, err)
+	r.mu.Lock()
+	fresh := text != "" && text != r.told
+	r.told, r.last, r.current = text, now, nil
+	r.mu.Unlock()
+	if fresh && report != nil {
+		report(r.Name, err)
 	}
-	l.told = text
-	return l.err
+	close(current.done)
 }
 
-func (l *latest) collect(ctx context.Context) (collect.Reading, error) {
-	if l.collector == nil {
-		c, err := l.Open(ctx)
+func (r *reader) collect(ctx context.Context) (collect.Reading, error) {
+	if r.collector == nil {
+		c, err := r.Open(ctx)
 		if err != nil {
 			return collect.Reading{}, err
 		}
-		l.collector = c
+		r.collector = c
 	}
-	return l.collector.Collect(ctx)
+	return r.collector.Collect(ctx)
+}
+
+func (r *reader) close() error {
+	r.mu.Lock()
+	if r.current != nil {
+		r.current.stop()
+	}
+	r.mu.Unlock()
+	r.work.Wait()
+	if r.collector == nil {
+		return nil
+	}
+	err := r.collector.Close()
+	r.collector = nil
+	return err
 }
 
 // newest keeps the last value of each series.
@@ -150,50 +198,67 @@ func newest(samples []collect.Sample) []collect.Sample {
 	return out
 }
 
-// registered makes metrics of the latest readings. It is unchecked: names and labels are those of the readings.
-type registered struct{ exporter *Exporter }
+// Snapshot has the outcome of one reading of each source.
+type Snapshot []state
+
+// Gatherer returns the metrics of the snapshot.
+func (s Snapshot) Gatherer() prometheus.Gatherer {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(unchecked{s}) // an unchecked collector is never refused
+	return registry
+}
+
+// unchecked makes metrics of a snapshot. Their names and labels are those of the readings.
+type unchecked struct{ Snapshot }
 
 // Describe implements prometheus.Collector.
-func (registered) Describe(chan<- *prometheus.Desc) {}
+func (unchecked) Describe(chan<- *prometheus.Desc) {}
 
-// Collect implements prometheus.Collector.
-func (r registered) Collect(out chan<- prometheus.Metric) {
-	for _, s := range r.exporter.sources {
-		s.mu.Lock()
-		samples := slices.Clone(s.samples)
-		own := map[string]string{}
-		if !s.at.IsZero() {
-			up := 0.0
-			if s.err == nil {
-				up = 1
-			}
-			samples = append(samples, collect.Sample{Name: collect.Up, Labels: own, Value: up},
-				collect.Sample{Name: collect.Duration, Labels: own, Value: s.duration.Seconds()})
-			if s.age >= 0 {
-				samples = append(samples, collect.Sample{Name: collect.Age, Labels: own, Value: s.age.Seconds()})
-			}
-		}
-		name := s.Name
-		s.mu.Unlock()
-		for _, one := range samples {
-			if m, ok := metricOf(one, name); ok {
+// Collect implements prometheus.Collector. A registry refuses all metrics if two are the same, as names that are not UTF-8 may become.
+func (u unchecked) Collect(out chan<- prometheus.Metric) {
+	seen := map[string]bool{}
+	for _, s := range u.Snapshot {
+		for _, one := range s.all() {
+			labels := labelsOf(one, s.name)
+			key := collect.Sample{Name: one.Name, Labels: labels}.Key()
+			if m, ok := metricOf(one, labels); ok && !seen[key] {
+				seen[key] = true
 				out <- m
 			}
 		}
 	}
 }
 
-// metricOf is a sample as a metric, with the label source.
-func metricOf(s collect.Sample, source string) (prometheus.Metric, bool) {
-	described, ok := collect.Describe(s.Name)
-	if !ok {
-		return nil, false
+// all has the samples of a reading, and those about the reading itself.
+func (s state) all() []collect.Sample {
+	up := 0.0
+	if s.err == nil {
+		up = 1
 	}
-	labels := map[string]string{collect.LabelSource: source}
+	all := append(slices.Clone(s.samples), collect.Sample{Name: collect.Up, Value: up}, collect.Sample{Name: collect.Duration, Value: s.duration.Seconds()})
+	if s.age >= 0 {
+		all = append(all, collect.Sample{Name: collect.Age, Value: s.age.Seconds()})
+	}
+	return all
+}
+
+// labelsOf has the labels of a sample that are set, and the label source.
+func labelsOf(s collect.Sample, source string) map[string]string {
+	labels := map[string]string{}
 	for name, value := range s.Labels {
 		if value != "" {
 			labels[name] = strings.ToValidUTF8(value, "\uFFFD")
 		}
+	}
+	labels[collect.LabelSource] = source
+	return labels
+}
+
+// metricOf is a sample as a metric.
+func metricOf(s collect.Sample, labels map[string]string) (prometheus.Metric, bool) {
+	described, ok := collect.Describe(s.Name)
+	if !ok {
+		return nil, false
 	}
 	names := slices.Sorted(maps.Keys(labels))
 	values := make([]string, len(names))

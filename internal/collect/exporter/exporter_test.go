@@ -106,7 +106,7 @@ func TestServe(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- e.Serve(ctx, listener) }()
+	go func() { done <- e.Serve(ctx, listener, "") }()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	scrape := func() string {
 		response, err := client.Get("http://" + listener.Addr().String() + "/metrics")

@@ -5,15 +5,22 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
+	"strconv"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/prometheus/client_golang/prometheus/push"
+	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/exporter-toolkit/web"
 
 	"github.com/braggdev/bragg/internal/collect"
 	"github.com/braggdev/bragg/internal/textio"
@@ -24,6 +31,7 @@ import (
 const (
 	headerTimeout  = 5 * time.Second
 	answerTimeout  = time.Minute
+	answerReserve  = 500 * time.Millisecond // of the time of a scrape, to send the metrics
 	closeTimeout   = 2 * time.Second
 	scrapesAtOnce  = 4
 	headerBytesMax = 16 << 10
@@ -31,19 +39,12 @@ const (
 	reasonRunesMax = 300
 )
 
-// Serve answers scrapes of /metrics on a listener until ctx ends, and closes it. Each scrape reads the sources first.
-func (e *Exporter) Serve(ctx context.Context, listener net.Listener) error {
-	mux := http.NewServeMux()
-	metrics := promhttp.HandlerFor(e.registry, promhttp.HandlerOpts{MaxRequestsInFlight: scrapesAtOnce})
-	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
-		_ = e.Read(r.Context()) // bragg_source_up says so
-		metrics.ServeHTTP(w, r)
-	})
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = fmt.Fprintln(w, "bragg exporter: see /metrics") // it does not matter if the client is gone
-	})
+// Serve answers scrapes of /metrics on a listener until ctx ends, and closes it. Each scrape reads the sources first. webConfig is the path of a
+// configuration file of Prometheus exporters, with TLS and users; "" is neither.
+func (e *Exporter) Serve(ctx context.Context, listener net.Listener, webConfig string) error {
 	server := &http.Server{
-		Handler: mux, ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout, WriteTimeout: answerTimeout, MaxHeaderBytes: headerBytesMax,
+		Handler: e.handler(), ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout, WriteTimeout: answerTimeout, MaxHeaderBytes: headerBytesMax,
+		ErrorLog: log.New(io.Discard, "", 0), // of clients
 	}
 	stopped := context.AfterFunc(ctx, func() {
 		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
@@ -51,16 +52,69 @@ func (e *Exporter) Serve(ctx context.Context, listener net.Listener) error {
 		_ = server.Shutdown(within)
 	})
 	defer stopped()
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serve metrics: %w", err)
+	err := web.Serve(listener, server, &web.FlagConfig{WebConfigFile: &webConfig}, slog.New(slog.DiscardHandler))
+	if !errors.Is(err, http.ErrServerClosed) {
+		return errors.Join(fmt.Errorf("serve metrics: %w", err), closed(listener))
 	}
 	return nil
 }
 
+// closed closes a listener that may be closed already.
+func closed(l net.Listener) error {
+	if err := l.Close(); !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+// CheckWebConfig returns why a configuration file for Serve cannot be used. The text contains no value of the file, which may be a password.
+func CheckWebConfig(path string) error {
+	if err := web.Validate(path); err != nil {
+		return fmt.Errorf("web configuration: %s", textio.Line(quotedValue.ReplaceAllString(err.Error(), "a value")))
+	}
+	return nil
+}
+
+// quotedValue is a value in errors of the YAML parser.
+var quotedValue = regexp.MustCompile("`[^`]*`")
+
+// handler answers scrapes, as text or OpenMetrics.
+func (e *Exporter) handler() http.Handler {
+	mux := http.NewServeMux()
+	free := make(chan struct{}, scrapesAtOnce)
+	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case free <- struct{}{}:
+			defer func() { <-free }()
+		default:
+			http.Error(w, fmt.Sprintf("more than %d scrapes at once", scrapesAtOnce), http.StatusServiceUnavailable)
+			return
+		}
+		ctx, cancel := context.WithTimeout(r.Context(), timeFor(r))
+		defer cancel()
+		snapshot, _ := e.Read(ctx) // bragg_source_up says so
+		promhttp.HandlerFor(snapshot.Gatherer(), promhttp.HandlerOpts{EnableOpenMetrics: true}).ServeHTTP(w, r)
+	})
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = fmt.Fprintln(w, "bragg exporter: see /metrics") // it does not matter if the client is gone
+	})
+	return mux
+}
+
+// timeFor is how long a scrape waits for sources: a little less than the scraping Prometheus does, which would otherwise drop the whole scrape.
+func timeFor(r *http.Request) time.Duration {
+	seconds, err := strconv.ParseFloat(r.Header.Get("X-Prometheus-Scrape-Timeout-Seconds"), 64)
+	if err != nil || !(seconds > 0) || seconds > readTimeout.Seconds() {
+		return readTimeout
+	}
+	timeout := time.Duration(seconds * float64(time.Second))
+	return max(timeout-answerReserve, timeout/2)
+}
+
 // Write reads the sources and prints one exposition. A source whose rates need two readings is read again after its interval.
 func (e *Exporter) Write(ctx context.Context, w io.Writer) error {
-	failed := e.Twice(ctx)
-	families, err := e.registry.Gather()
+	snapshot, failed := e.Twice(ctx)
+	families, err := snapshot.Gatherer().Gather()
 	if err != nil {
 		return fmt.Errorf("gather metrics: %w", err)
 	}
@@ -74,21 +128,19 @@ func (e *Exporter) Write(ctx context.Context, w io.Writer) error {
 }
 
 // Twice reads the sources, and once more after the longest interval of those that have counters.
-func (e *Exporter) Twice(ctx context.Context) error {
-	err := e.Read(ctx)
+func (e *Exporter) Twice(ctx context.Context) (Snapshot, error) {
+	snapshot, err := e.Read(ctx)
 	pause := time.Duration(0)
-	for _, s := range e.sources {
-		s.mu.Lock()
+	for i, s := range snapshot {
 		if s.err == nil && hasCounters(s.samples) {
-			pause = max(pause, s.Interval)
+			pause = max(pause, e.sources[i].Interval)
 		}
-		s.mu.Unlock()
 	}
 	if pause == 0 {
-		return err
+		return snapshot, err
 	}
 	if err := wait.For(ctx, pause); err != nil {
-		return err
+		return snapshot, err
 	}
 	return e.Read(ctx)
 }
@@ -127,7 +179,9 @@ func (g Gateway) Validate() error {
 func (e *Exporter) Push(ctx context.Context, g Gateway, every time.Duration) error {
 	client := &http.Client{Timeout: pushTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	defer client.CloseIdleConnections()
-	p := push.New(g.URL, g.Job).Gatherer(e.registry).Client(client).Header(http.Header{})
+	var snapshot Snapshot
+	latest := prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) { return snapshot.Gatherer().Gather() })
+	p := push.New(g.URL, g.Job).Gatherer(latest).Client(client).Header(http.Header{})
 	if g.Authorization != "" {
 		p.Header(http.Header{"Authorization": {g.Authorization}})
 	}
@@ -135,14 +189,15 @@ func (e *Exporter) Push(ctx context.Context, g Gateway, every time.Duration) err
 		p.Grouping(name, value)
 	}
 	if every == 0 {
-		failed := e.Twice(ctx)
+		var failed error
+		snapshot, failed = e.Twice(ctx)
 		if err := p.PushContext(ctx); err != nil {
 			return pushed(err)
 		}
 		return failed
 	}
 	wait.NowAndEvery(ctx, every, func() {
-		_ = e.Read(ctx) // bragg_source_up says so
+		snapshot, _ = e.Read(ctx) // bragg_source_up says so
 		if err := p.PushContext(ctx); err != nil && ctx.Err() == nil && e.Report != nil {
 			e.Report(g.Job, pushed(err))
 		}
