@@ -26,6 +26,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/braggdev/bragg/internal/lab/chassis"
@@ -71,6 +72,7 @@ type Emulator struct {
 
 	certificate tls.Certificate
 	bmcs        []*BMC
+	front       atomic.Pointer[http.Handler]
 
 	server  *http.Server
 	served  chan struct{}
@@ -97,12 +99,19 @@ func New(o Options) (*Emulator, error) {
 	e.Gate = rest.NewGate(e.routes(o), rest.GateOptions{
 		Credentials: e.Credentials, SessionMax: o.SessionMax, Faults: e.Faults, Fail: fail,
 	})
+	e.Front(func(gate http.Handler) http.Handler { return gate })
 	if err := e.listen(o); err != nil {
 		e.State.Close()
 		e.release()
 		return nil, err
 	}
 	return e, nil
+}
+
+// Front puts a handler of a test before the gate, in place of the one that Front put there earlier.
+func (e *Emulator) Front(before func(gate http.Handler) http.Handler) {
+	h := before(e.Gate)
+	e.front.Store(&h)
 }
 
 // prepare makes the folder, the network and the machines.
@@ -189,7 +198,8 @@ func (e *Emulator) listen(o Options) error {
 	e.Address = l.Addr().String()
 	e.URL = "https://" + e.Address
 	e.server = &http.Server{
-		Handler: e.Gate, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		Handler:           http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*e.front.Load()).ServeHTTP(w, r) }),
+		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12},
 		ErrorLog:  log.New(io.Discard, "", 0),
 	}

@@ -142,20 +142,9 @@ func TestForeignVMs(t *testing.T) {
 	l := r.open(t, nil)
 	defer l.Close()
 	tag := targettest.NewTag("run-1")
-	var cluster, host string
-	r.State.Read(func(d *state.Data) { cluster, host = d.Cluster.ID, d.Hosts[0].ID })
 	foreign := []string{"OLTP-0001", "bragg-", "bragg-OLTP-0001", prismName(tag.Mark(), "OLTP-0001"), prismName(targettest.NewTag("run-1").Mark(), "OLTP-0001")}
 	for _, name := range foreign {
-		task, _, err := r.State.CreateVM(state.VMSpec{
-			Name: name, Description: "database of accounting", Sockets: 1, CoresPerSocket: 1, ThreadsPerCore: 1, MemoryBytes: 64 << 20,
-			ClusterID: cluster, HostID: host, PowerOn: true,
-		})
-		if err == nil {
-			err = r.State.Await(task)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		r.plant(t, name)
 	}
 	others, err := l.(target.OtherLister).Others(t.Context(), tag)
 	if err != nil || len(others) != len(foreign) {
@@ -170,7 +159,7 @@ func TestForeignVMs(t *testing.T) {
 	var left []string
 	r.State.Read(func(d *state.Data) {
 		for _, vm := range d.VMs {
-			if vm.Power != state.On || vm.Description != "database of accounting" {
+			if vm.Power != state.On || vm.Description != accounting {
 				t.Errorf("VM %s changed: %+v", vm.Name, vm)
 			}
 			left = append(left, vm.Name)

@@ -22,6 +22,7 @@ import (
 
 // TestMain is also the agent in VMs.
 func TestMain(m *testing.M) {
+	harness().Main()
 	if len(os.Args) > 1 && os.Args[1] == "__agent" {
 		os.Exit(agent.Command(context.Background(), os.Args[2:], agent.Program{
 			Generators: map[string]load.Generator{}, Version: "test", Stderr: os.Stderr,

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"os"
 	"strings"
@@ -251,54 +250,6 @@ func TestWordsOfTheCluster(t *testing.T) {
 	wantCode(t, tgt.(target.VMPower).PowerOnVMs(t.Context(), tag, vms), "kube-image", "not found")
 	if pods := s.Objects("pods"); len(pods) > 0 {
 		t.Errorf("a pod that did not start is left: %v", pods)
-	}
-}
-
-// This process dies at any moment, and the next one finds everything and removes it.
-func TestFoundAfterEveryCall(t *testing.T) {
-	t.Parallel()
-	for cut := range 14 {
-		s := kubetest.New(t, "node-1", "node-2")
-		config := simulated(t, s)
-		config.Options = maps.Clone(config.Options)
-		config.Options["patience"] = "5s" // a VM whose watch is refused too waits no longer
-		var calls, dead atomic.Int32
-		s.Fault = func(r *http.Request) (int, string) {
-			if r.Method != http.MethodGet && !strings.Contains(r.URL.Path, "authorization") && calls.Add(1) > int32(cut) {
-				dead.Store(1)
-			}
-			if dead.Load() == 1 {
-				return http.StatusForbidden, "the controller is dead"
-			}
-			return 0, ""
-		}
-		tag := targettest.NewTag("run-1")
-		first := openAs(t, config, authority(t))
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // what is refused for good is not waited for
-		vms, err := first.Create(ctx, tag, specs([]target.NodeConfig{{ID: "node-1"}}, 2, 1<<20, 1<<20))
-		if err == nil {
-			err = first.(target.VMPower).PowerOnVMs(ctx, tag, vms)
-		}
-		if err == nil {
-			_ = first.Delete(ctx, tag, vms)
-		}
-		cancel()
-		_ = first.Close()
-		dead.Store(0)
-		s.SetFault(nil)
-		second := openAs(t, config, nil)
-		owned, err := second.Owned(t.Context(), tag)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := second.Delete(t.Context(), tag, owned); err != nil {
-			t.Errorf("after %d changes: %v", cut, err)
-		}
-		for _, resource := range []string{"pods", "persistentvolumeclaims", "secrets", "configmaps"} {
-			if left := s.Objects(resource); len(left) > 0 {
-				t.Errorf("after %d changes there are %d %s", cut, len(left), resource)
-			}
-		}
 	}
 }
 

@@ -10,5 +10,6 @@ import (
 
 func TestMain(m *testing.M) {
 	runAgent()
+	harness().Main()
 	goleak.VerifyTestMain(m)
 }

@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -47,6 +48,7 @@ type Server struct {
 	down    map[string]bool // nodes whose kubelet does not answer
 	calls   map[string]int
 	work    sync.WaitGroup
+	front   atomic.Pointer[http.Handler]
 }
 
 type change struct {
@@ -67,7 +69,8 @@ func New(t testing.TB, nodes ...string) *Server {
 		Token: "simulated-token-5d1c8a", objects: map[string]map[string]Object{}, changed: make(chan struct{}), stops: map[string]func(){}, down: map[string]bool{},
 		calls: map[string]int{}, Denied: map[string]bool{}, Without: map[string]bool{},
 	}
-	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(s.serve))
+	Front(s, func(server http.Handler) http.Handler { return server })
+	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*s.front.Load()).ServeHTTP(w, r) }))
 	s.EnableHTTP2 = true
 	s.StartTLS()
 	t.Cleanup(s.end)
@@ -101,6 +104,12 @@ func (s *Server) SetFault(fault func(r *http.Request) (int, string)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.Fault = fault
+}
+
+// Front puts a handler before a server, in place of the one that Front put there earlier.
+func Front(s *Server, before func(server http.Handler) http.Handler) {
+	h := before(http.HandlerFunc(s.serve))
+	s.front.Store(&h)
 }
 
 // Calls returns how often each kind of request came: "watch pods", "create pods".

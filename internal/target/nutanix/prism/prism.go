@@ -122,13 +122,11 @@ func (c *Client) Address() string { return c.base.Host }
 // Close ends idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// forget drops the session, so that the next request logs in, and reports whether there was one.
-func (c *Client) forget() bool {
+// forget drops the session, so that the next request logs in.
+func (c *Client) forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	had := len(c.session) > 0
 	clear(c.session)
-	return had
 }
 
 const cookiesMax = 20
@@ -171,6 +169,8 @@ type Answer struct {
 	Status int
 	Body   []byte
 	ETag   string
+
+	expired bool // the session of the request had ended
 }
 
 // Do makes a request and returns its answer. Errors are *StatusError where Prism refused it.
@@ -199,7 +199,7 @@ func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
 
 // repeat makes attempts until Prism gives an answer that is not temporary.
 func (c *Client) repeat(ctx context.Context, r Request, path string, body []byte) (Answer, error) {
-	pause, again := pauseFirst, false
+	pause := pauseFirst
 	for attempt := 1; ; attempt++ {
 		a, after, err := c.attempt(ctx, r, path, body)
 		var status *StatusError
@@ -209,9 +209,8 @@ func (c *Client) repeat(ctx context.Context, r Request, path string, body []byte
 			return a, nil
 		case ctx.Err() != nil:
 			return a, context.Cause(ctx)
-		case refused && status.Status == http.StatusUnauthorized && !again && c.forget():
-			again = true // the session had expired; a wrong password is not tried twice, which could lock the account
-			continue
+		case a.expired && attempt < attemptsMax:
+			continue // with a login; a wrong password is not tried twice, which could lock the account
 		case refused && !status.Temporary() || isCertificate(err):
 			return a, err
 		case attempt == attemptsMax:
@@ -257,6 +256,9 @@ func (c *Client) attempt(ctx context.Context, r Request, path string, body []byt
 	}
 	if len(a.Body) > answerBytesMax {
 		return a, 0, &StatusError{What: what(r), Status: response.StatusCode, Text: fmt.Sprintf("more than %d bytes", answerBytesMax)}
+	}
+	if a.expired = response.StatusCode == http.StatusUnauthorized && request.Header.Get("Cookie") != ""; a.expired {
+		c.forget()
 	}
 	if response.StatusCode < 200 || response.StatusCode > 299 {
 		return a, retryAfter(response.Header), c.refusal(r, a)

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/vmware/govmomi/object"
-	"github.com/vmware/govmomi/session"
 	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/mo"
@@ -47,22 +46,7 @@ func TestSessionExpires(t *testing.T) {
 	r := newRig(t)
 	v := r.open(t)
 	r.create(t, v, 2)
-	manager := session.NewManager(r.Client().Client)
-	own, err := manager.UserSession(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all mo.SessionManager
-	if err := r.Client().RetrieveOne(t.Context(), *r.Client().ServiceContent.SessionManager, []string{"sessionList"}, &all); err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range all.SessionList {
-		if s.Key != own.Key {
-			if err := manager.TerminateSession(t.Context(), []string{s.Key}); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
+	r.expireSessions(t)
 	var logins atomic.Int64
 	r.Front(func(inner http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
@@ -83,33 +67,6 @@ func TestSessionExpires(t *testing.T) {
 	wait.Wait()
 	if n := logins.Load(); n != 1 {
 		t.Errorf("%d logins, want 1", n)
-	}
-}
-
-// A vCenter that is too busy gets the same calls again, after a pause.
-func TestBusyVCenter(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	v := r.open(t)
-	var calls atomic.Int64
-	r.Front(func(inner http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
-			switch calls.Add(1) {
-			case 2, 9:
-				w.WriteHeader(http.StatusServiceUnavailable)
-			case 4:
-				w.WriteHeader(http.StatusTooManyRequests)
-			default:
-				inner.ServeHTTP(w, q)
-			}
-		})
-	})
-	vms := r.create(t, v, 1)
-	if err := v.Delete(t.Context(), r.tag, vms); err != nil {
-		t.Fatal(err)
-	}
-	if left := r.left(); len(left) > 0 {
-		t.Errorf("left: %q", left)
 	}
 }
 

@@ -11,79 +11,15 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/braggdev/bragg/internal/lease"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/targettest"
 	"github.com/braggdev/bragg/internal/target/vsphere"
 	"github.com/braggdev/bragg/internal/target/vsphere/vcsimtest"
 )
 
-// asController makes the test's program a controller that is killed.
-const asController = "__controller"
-
 func TestMain(m *testing.M) {
-	if len(os.Args) == 3 && os.Args[1] == asController {
-		if err := control(os.Args[2]); err != nil {
-			log.Fatal(err)
-		}
-		os.Exit(0)
-	}
+	harness().Main()
 	goleak.VerifyTestMain(m)
-}
-
-// order is the argument of a controller.
-type order struct {
-	File string     // target file
-	Tag  target.Tag // of its run
-}
-
-// control does what a run does with VMs.
-func control(text string) error {
-	var o order
-	if err := json.Unmarshal([]byte(text), &o); err != nil {
-		return err
-	}
-	file, err := os.ReadFile(o.File)
-	if err != nil {
-		return err
-	}
-	c, list := target.ParseConfig(o.File, file, []target.Provider{vsphere.Provider()})
-	if len(list) > 0 {
-		return list.Err()
-	}
-	ctx := context.Background()
-	v, err := vsphere.Provider().Open(ctx, c, target.OpenOptions{})
-	if err != nil {
-		return err
-	}
-	if _, err := v.(target.Locker).Lock(ctx, lease.NewHolder(o.Tag.Run, 0)); err != nil {
-		return err
-	}
-	vms, err := v.Create(ctx, o.Tag, specs(ctx, v, 3))
-	if err != nil {
-		return err
-	}
-	p := v.(target.Placer)
-	if err := p.SetHA(ctx, o.Tag, vms, false); err != nil {
-		return err
-	}
-	if err := p.SetBalancing(ctx, o.Tag, vms, false); err != nil {
-		return err
-	}
-	if err := v.(target.VMPower).PowerOnVMs(ctx, o.Tag, vms); err != nil {
-		return err
-	}
-	if _, err := v.(target.Cloner).CloneVM(ctx, o.Tag, vms[0], clones(specs(ctx, v, 1)), true); err != nil {
-		return err
-	}
-	return v.Delete(ctx, o.Tag, vms)
-}
-
-func clones(all []target.VMSpec) []target.VMSpec {
-	for i := range all {
-		all[i].Name, all[i].Group = fmt.Sprint("CLONE-", i), "CLONE"
-	}
-	return all
 }
 
 func specs(ctx context.Context, v target.Target, n int) []target.VMSpec {

@@ -42,20 +42,27 @@ type link struct {
 	err     error         // of the last one
 }
 
-// RoundTrip makes one call. After an expired session it logs in and repeats the call once.
+// renewals is how often one call gets a new session: an administrator may end that one too.
+const renewals = 3
+
+// RoundTrip makes one call. After an expired session it logs in and repeats the call.
 func (l *link) RoundTrip(ctx context.Context, req, res soap.HasFault) error {
-	l.mu.Lock()
-	round := l.round
-	l.mu.Unlock()
-	err := repeating{l}.RoundTrip(ctx, req, res)
-	if !fault.Is(err, &types.NotAuthenticated{}) && !(err == nil && unseen(res)) {
-		return err
+	for n := 0; ; n++ {
+		l.mu.Lock()
+		round := l.round
+		l.mu.Unlock()
+		err := repeating{l}.RoundTrip(ctx, req, res)
+		if err == nil && unseen(res) {
+			err = soap.WrapVimFault(&types.NotAuthenticated{})
+		}
+		if n == renewals || !fault.Is(err, &types.NotAuthenticated{}) {
+			return err
+		}
+		if err := l.login(ctx, round); err != nil {
+			return err
+		}
+		clearBody(res)
 	}
-	if err := l.login(ctx, round); err != nil {
-		return err
-	}
-	clearBody(res)
-	return repeating{l}.RoundTrip(ctx, req, res)
 }
 
 // unseen reports whether an answer leaves out properties because the session ended: reading properties does not fail then.
