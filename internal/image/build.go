@@ -46,7 +46,7 @@ func Build(s Source, dir string) (Manifest, error) {
 	}
 	m := Manifest{
 		Format: Format, Architecture: kernel.architecture, Release: kernel.release,
-		Package: kernel.source, Agent: agent.source, AgentVersion: agent.version, CommandLine: commandLine(kernel.architecture),
+		Package: kernel.source, Agent: agent.source, AgentVersion: agent.version, CommandLine: CommandLine(kernel.architecture),
 	}
 	if m.Kernel, err = describe(KernelFile, bytes.NewReader(kernel.image)); err != nil {
 		return Manifest{}, err

@@ -29,10 +29,10 @@ const (
 // Format is incremented when an older reader could misread a manifest.
 const Format = 1
 
-// commandLine returns the kernel's command line: errors only, to the screen and the first serial line. A kernel after an
+// CommandLine returns the kernel's command line: errors only, to the screen and the first serial line. A kernel after an
 // oops must not continue in an undefined state: it panics, which the hypervisor notices through a pvpanic device, and
 // otherwise reboots. An unexplained NMI panics too, so that a panic can be injected.
-func commandLine(architecture string) string {
+func CommandLine(architecture string) string {
 	serial, x86 := "ttyS0", " unknown_nmi_panic"
 	if architecture == "arm64" {
 		serial, x86 = "ttyAMA0", ""

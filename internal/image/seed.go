@@ -75,6 +75,22 @@ const (
 // Seed returns the content of a disk with a VM's identity: an ISO 9660 file system with the label of NoCloud, for guests of
 // Build and for cloud images with cloud-init. It contains the agent's key and must be kept as secret.
 func Seed(g Guest) ([]byte, error) {
+	files, err := SeedFiles(g)
+	if err != nil {
+		return nil, err
+	}
+	disk, err := iso(files)
+	if err != nil {
+		return nil, fmt.Errorf("write seed of VM %q: %w", g.VM, err)
+	}
+	return disk, nil
+}
+
+// SeedLabel is the label of the file system of a seed.
+const SeedLabel = guest.VolumeLabel
+
+// SeedFiles returns the files of a seed by name, for platforms that make the disk: its file system must have the label SeedLabel.
+func SeedFiles(g Guest) (map[string][]byte, error) {
 	document, err := g.document()
 	if err != nil {
 		return nil, err
@@ -90,11 +106,7 @@ func Seed(g Guest) ([]byte, error) {
 	if g.Program != nil {
 		files[programFile] = g.Program
 	}
-	disk, err := iso(files)
-	if err != nil {
-		return nil, fmt.Errorf("write seed of VM %q: %w", g.VM, err)
-	}
-	return disk, nil
+	return files, nil
 }
 
 // MachineID derives the machine-id of an instance: unique for every instance, and the same for the same one. It has the

@@ -11,15 +11,17 @@ import (
 
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/kube/api"
+	"github.com/braggdev/bragg/internal/target/kube/disks"
 	"github.com/braggdev/bragg/internal/target/kube/object"
 )
 
 // builder makes VMs.
 type builder struct {
 	cluster   *cluster
-	claims    *claims
-	snapshots *snapshots
+	claims    *disks.Claims
+	snapshots *disks.Snapshots
 	settings  settings
+	machines  *machines // nil: VMs are pods
 }
 
 // plan is a VM to make. from has the source of each disk, nil for empty disks.
@@ -89,6 +91,11 @@ func (b *builder) plan(ctx context.Context, tag target.Tag, specs []target.VMSpe
 				Disks: object.Disks(spec.DiskBytes, b.settings.pods.Block),
 			},
 		}
+		if b.machines != nil {
+			if err := b.machines.complete(ctx, &plans[i].record, spec); err != nil {
+				return nil, fmt.Errorf("vm %q: %w", spec.Name, err)
+			}
+		}
 	}
 	return plans, nil
 }
@@ -125,14 +132,17 @@ func (b *builder) build(ctx context.Context, r object.Record, tag object.Owner, 
 	if err != nil {
 		return err
 	}
-	return b.claims.make(ctx, r, tag, from)
+	if err := b.claims.Make(ctx, r, tag, from); err != nil || b.machines == nil {
+		return err
+	}
+	return b.machines.virt.Prepare(ctx, r, tag)
 }
 
 // current is the VM of a record with its current power.
 func current(r object.Record, s state) target.VM {
 	vm := r.VM
 	vm.Power, vm.Disks = s.power, slices.Clone(r.VM.Disks)
-	if s.power == target.PowerOn && s.node != "" {
+	if s.node != "" {
 		vm.NodeID = s.node
 	}
 	return vm
@@ -172,19 +182,19 @@ func (b *builder) clone(ctx context.Context, tag target.Tag, source target.VM, s
 	if err != nil {
 		return nil, err
 	}
-	from := make([]*corev1.TypedLocalObjectReference, len(origin.VM.Disks))
-	for i := range from {
-		from[i] = &corev1.TypedLocalObjectReference{Kind: api.Claims.Kind, Name: origin.DiskName(i)}
+	var from []*corev1.TypedLocalObjectReference
+	for _, v := range origin.Volumes() {
+		from = append(from, &corev1.TypedLocalObjectReference{Kind: api.Claims.Kind, Name: v.Claim})
 	}
 	if linked {
-		taken, err := b.snapshots.take(ctx, origin, object.OwnerOf(tag), "clone")
+		taken, err := b.snapshots.Take(ctx, origin, object.OwnerOf(tag), "clone")
 		if err != nil {
 			return nil, err
 		}
-		from = sources(taken)
+		from = disks.Sources(taken)
 	}
 	for i := range plans {
-		plans[i].from = from
+		plans[i].from, plans[i].record.System = from, origin.System
 	}
 	return b.buildAll(ctx, tag, plans)
 }

@@ -10,14 +10,15 @@ import (
 
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/kube/api"
+	"github.com/braggdev/bragg/internal/target/kube/disks"
 	"github.com/braggdev/bragg/internal/target/kube/object"
 )
 
 // remover finds and removes VMs.
 type remover struct {
 	cluster   *cluster
-	claims    *claims
-	snapshots *snapshots
+	claims    *disks.Claims
+	snapshots *disks.Snapshots
 	run       runner
 	agents    *agents
 	locks     *target.KeyLocks
@@ -67,14 +68,10 @@ func (r *remover) remove(ctx context.Context, one object.Record) error {
 		return err
 	}
 	r.agents.link.HangUp(one.VM.ID)
-	if err := r.snapshots.remove(ctx, one); err != nil {
+	if err := r.snapshots.Remove(ctx, one); err != nil {
 		return err
 	}
-	claimed, err := r.claims.of(ctx, one.Mark)
-	if err != nil {
-		return err
-	}
-	if err := r.claims.remove(ctx, claimed[one.VM.ID]); err != nil {
+	if err := r.claims.Remove(ctx, one); err != nil {
 		return err
 	}
 	if err := r.run.removeSecret(ctx, one); err != nil {

@@ -33,13 +33,17 @@ func (t *Target) Inventory(ctx context.Context) (target.Inventory, error) {
 	i := target.Inventory{
 		Provider: ProviderName, Name: displayName(c, t.client.Namespace), Templates: slices.Sorted(maps.Keys(c.Templates)),
 		AnyTemplate: len(c.Templates) == 0, Replication: c.Replication, PowerAllowed: c.Allow.NodePower, MaintenanceAllowed: c.Allow.Maintenance, Overcommits: !t.cluster.settings.pods.Reserve,
-		Simulates: map[target.Capability]string{
-			target.CapVMPower: "a pod is not a machine: power off ends its processes, and unsynced data stay in the page cache of its node",
-		},
 		Boots: map[string]target.Boot{},
 	}
-	for _, name := range i.Templates {
-		i.Boots[name] = target.Boot{Alone: bootPod, Basis: "assumed, with the image on the node", AgentOnly: true}
+	if m := t.builder.machines; m != nil {
+		m.describe(&i)
+	} else {
+		i.Simulates = map[target.Capability]string{
+			target.CapVMPower: "a pod is not a machine: power off ends its processes, and unsynced data stay in the page cache of its node",
+		}
+		for _, name := range i.Templates {
+			i.Boots[name] = target.Boot{Alone: bootPod, Basis: "assumed, with the image on the node", AgentOnly: true}
+		}
 	}
 	for _, n := range nodes {
 		i.Nodes = append(i.Nodes, n.describe())
@@ -61,6 +65,10 @@ func (t *Target) facts(ctx context.Context, nodes []node) []target.Fact {
 		mode = modeBlock
 	}
 	add("volume mode", mode)
+	add("access mode", string(s.access))
+	if m := t.builder.machines; m != nil {
+		facts = append(facts, m.virt.Facts(ctx)...)
+	}
 	if class, ok := t.class(ctx); ok {
 		add("storage class", className(class))
 		add("CSI driver", class.Provisioner)

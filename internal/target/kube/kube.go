@@ -1,6 +1,6 @@
 // Package kube is the target for Kubernetes clusters: pods with volumes as VMs, or VMs of KubeVirt.
 //
-//	Create ──▶ ConfigMap with the VM's record and mark ──▶ a claim for each disk ──▶ bound volumes       (create.go, claims.go)
+//	Create ──▶ ConfigMap with the VM's record and mark ──▶ a claim for each disk ──▶ bound volumes       (create.go, disks)
 //	PowerOnVMs ──▶ Secret with the agent's identity ──▶ pod on the VM's node ──▶ container runs          (pods.go, pod.go)
 //	PowerOffVMs ──▶ pod deleted, and gone                                                                (pods.go)
 //	Delete ──▶ pod, snapshots, claims ──▶ Secret ──▶ ConfigMap: what is left can be found by its mark    (delete.go)
@@ -19,15 +19,14 @@ import (
 	"fmt"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/agentlink"
 	"github.com/braggdev/bragg/internal/target/bmc"
 	"github.com/braggdev/bragg/internal/target/kube/api"
-	"github.com/braggdev/bragg/internal/target/kube/object"
+	"github.com/braggdev/bragg/internal/target/kube/disks"
 	"github.com/braggdev/bragg/internal/target/kube/rights"
+	"github.com/braggdev/bragg/internal/target/kube/virt"
 )
 
 // ProviderName is as target files spell it.
@@ -63,7 +62,7 @@ var (
 func Provider() target.Provider {
 	return target.Provider{
 		Name:       ProviderName,
-		Summary:    "Kubernetes clusters: pods with volumes as VMs",
+		Summary:    "Kubernetes clusters: pods with volumes as VMs, or VMs of KubeVirt",
 		FindsNodes: true,
 		Open:       open,
 	}
@@ -81,15 +80,21 @@ func open(ctx context.Context, c target.Config, o target.OpenOptions) (target.Ta
 	if err != nil {
 		return nil, err
 	}
+	if s.kind == rights.KindKubeVirt {
+		if err := virt.Installed(ctx, client); err != nil {
+			client.Close()
+			return nil, err
+		}
+	}
 	t := assemble(c, o, s, client)
 	if !slices.ContainsFunc(c.Nodes, func(n target.NodeConfig) bool { return n.BMC != nil }) {
-		return withSnapshots(ctx, t)
+		return compose(ctx, t)
 	}
 	if t.power.bmcs, err = bmc.OpenNodes(ctx, c, t.power); err != nil {
 		client.Close()
 		return nil, err
 	}
-	return withSnapshots(ctx, t)
+	return compose(ctx, t)
 }
 
 // connect prepares the client as the target file says.
@@ -123,20 +128,23 @@ func assemble(c target.Config, o target.OpenOptions, s settings, client *api.Cli
 	power := &nodePower{cluster: hosts}
 	hosts.power = power
 	locks := &target.KeyLocks{}
-	claims := newClaims(hosts)
-	run := &pods{cluster: hosts, settings: s, limits: limitsOf(s.patience), authority: o.Authority, notes: map[string]ending{}, planted: map[string]types.UID{}, deleted: map[string]bool{}}
-	run.mirror = api.NewMirror[pod](client, api.Pods, object.Ours)
-	run.mirror.Listen(run.heard)
-	hosts.runner, hosts.watched = run, []waiter{run.mirror}
-	calls := &agents{cluster: hosts, vms: run, mode: s.agents}
+	claims := disks.NewClaims(client, disks.Options{Class: s.class, Access: s.access, Patience: s.patience})
+	builds := &builder{cluster: hosts, claims: claims, snapshots: disks.NewSnapshots(client, s.snapshotClass, s.patience), settings: s}
+	calls := &agents{cluster: hosts, mode: s.agents}
+	told := &reports{cluster: hosts}
+	if s.kind == rights.KindKubeVirt {
+		m := newMachines(hosts, s, o.Authority)
+		builds.machines, calls.vms, told.vms, hosts.runner, hosts.watched = m, m, m, m, []waiter{m.virt}
+	} else {
+		p := newPods(hosts, s, client, o.Authority)
+		calls.vms, told.vms, hosts.runner, hosts.watched = p, p, p, []waiter{p.mirror}
+	}
 	calls.link = &agentlink.Dialer{Authority: o.Authority, AddressOf: calls.AddressOf, MayAnswer: calls.mayAnswer, Dial: calls.dial}
-	snaps := newSnapshots(hosts, s.snapshotClass)
-	removing := &remover{cluster: hosts, claims: claims, snapshots: snaps, run: run, agents: calls, locks: locks}
 	return &Target{
-		cluster: hosts, power: power, agents: calls, remover: removing, reports: &reports{cluster: hosts, vms: run},
+		cluster: hosts, power: power, agents: calls, reports: told, builder: builds,
+		remover:     &remover{cluster: hosts, claims: claims, snapshots: builds.snapshots, run: hosts.runner, agents: calls, locks: locks},
 		maintenance: &maintenance{cluster: hosts, locks: &target.KeyLocks{}, limit: evictMax},
-		builder:     &builder{cluster: hosts, claims: claims, snapshots: snaps, settings: s},
-		operations:  &operations{cluster: hosts, run: run, agents: calls, locks: locks},
+		operations:  &operations{cluster: hosts, run: hosts.runner, agents: calls, locks: locks},
 	}
 }
 
@@ -146,42 +154,12 @@ func (t *Target) Close() error {
 	t.client.Close()
 	t.cluster.records.Wait()
 	t.cluster.hosts.Wait()
-	t.builder.claims.mirror.Wait()
-	t.builder.snapshots.mirror.Wait()
+	t.builder.claims.Wait()
+	t.builder.snapshots.Wait()
 	for _, m := range t.cluster.watched {
 		m.Wait()
 	}
 	return nil
-}
-
-type (
-	targetWithSnapshots struct {
-		*Target
-		*snapshotter
-	}
-	poweredWithSnapshots struct {
-		powered
-		*snapshotter
-	}
-)
-
-// withSnapshots composes the target of what the cluster and the target file offer.
-func withSnapshots(ctx context.Context, t *Target) (target.Target, error) {
-	offered, err := t.builder.snapshots.offered(ctx)
-	if err != nil {
-		t.client.Close()
-		return nil, err
-	}
-	snaps := &snapshotter{t.cluster, t.builder.snapshots, t.builder.claims, t.operations.run, t.operations.locks}
-	switch {
-	case t.power.bmcs != nil && offered:
-		return poweredWithSnapshots{t.powered(), snaps}, nil
-	case t.power.bmcs != nil:
-		return t.powered(), nil
-	case offered:
-		return targetWithSnapshots{t, snaps}, nil
-	}
-	return t, nil
 }
 
 func displayName(c target.Config, namespace string) string {

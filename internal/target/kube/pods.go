@@ -9,11 +9,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/kube/api"
+	"github.com/braggdev/bragg/internal/target/kube/events"
+	"github.com/braggdev/bragg/internal/target/kube/keys"
 	"github.com/braggdev/bragg/internal/target/kube/object"
 	"github.com/braggdev/bragg/internal/trust"
 )
@@ -25,12 +26,21 @@ type pods struct {
 	limits    limits
 	authority *trust.Authority // nil: the target was opened for reading or cleaning up
 	mirror    *api.Mirror[pod]
+	keys      *keys.Keeper
 
 	mu      sync.Mutex
-	planted map[string]types.UID // Secrets that this program made, by VM
-	notes   map[string]ending    // how pods ended that are gone, by VM
-	deleted map[string]bool      // pods that this program deleted, by UID
+	notes   map[string]ending // how pods ended that are gone, by VM
+	deleted map[string]bool   // pods that this program deleted, by UID
 	watcher func(api.Change[pod])
+}
+
+func newPods(c *cluster, s settings, client *api.Client, authority *trust.Authority) *pods {
+	p := &pods{
+		cluster: c, settings: s, limits: limitsOf(s.patience), authority: authority, keys: keys.NewKeeper(client),
+		mirror: api.NewMirror[pod](client, api.Pods, object.Ours), notes: map[string]ending{}, deleted: map[string]bool{},
+	}
+	p.mirror.Listen(p.heard)
+	return p
 }
 
 // limits are how long pods may take.
@@ -255,68 +265,21 @@ func (p *pods) image(template string) string {
 	return p.settings.image
 }
 
-// plant makes the Secret with the identity of the agent, once for each run of this program: an older one is of an authority that is
-// gone.
+// plant makes the Secret with the identity of the agent.
 func (p *pods) plant(ctx context.Context, r object.Record, tag object.Owner) error {
-	p.mu.Lock()
-	_, known := p.planted[r.VM.ID]
-	p.mu.Unlock()
-	if known {
-		return nil
-	}
-	if p.authority == nil {
-		return errors.New("this program has no identity that agents accept")
-	}
-	identity, err := p.authority.Agent(r.VM.Name)
-	if err != nil {
-		return err
-	}
-	s, err := r.Secret(tag, identity)
-	if err != nil {
-		return err
-	}
-	made, err := api.Create[corev1.Secret](ctx, p.cluster.client, api.Secrets, s, nil)
-	if api.Exists(err) {
-		var old *corev1.Secret
-		if old, err = api.Get[corev1.Secret](ctx, p.cluster.client, api.Secrets, r.VM.ID); err != nil {
-			return err
+	return p.keys.Plant(ctx, r, tag, func() (*corev1.Secret, error) {
+		if p.authority == nil {
+			return nil, errors.New("this program has no identity that agents accept")
 		}
-		if object.MarkOf(old) != tag.Mark {
-			return target.Foreign(fmt.Sprintf("secret %q", r.VM.ID))
+		identity, err := p.authority.Agent(r.VM.Name)
+		if err != nil {
+			return nil, err
 		}
-		s.ResourceVersion = old.ResourceVersion
-		made, err = api.Update[corev1.Secret](ctx, p.cluster.client, api.Secrets, s)
-	}
-	if err != nil {
-		return err
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.planted[r.VM.ID] = made.UID
-	return nil
+		return r.Secret(tag, identity)
+	})
 }
 
-// removeSecret deletes the identity of an agent.
-func (p *pods) removeSecret(ctx context.Context, r object.Record) error {
-	p.mu.Lock()
-	uid, known := p.planted[r.VM.ID]
-	delete(p.planted, r.VM.ID)
-	p.mu.Unlock()
-	if known {
-		return p.cluster.client.Delete(ctx, api.Secrets, r.VM.ID, uid, -1)
-	}
-	old, err := api.Get[corev1.Secret](ctx, p.cluster.client, api.Secrets, r.VM.ID)
-	if api.NotFound(err) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if object.MarkOf(old) != r.Mark {
-		return nil // another's, which stays
-	}
-	return p.cluster.client.Delete(ctx, api.Secrets, r.VM.ID, old.UID, -1)
-}
+func (p *pods) removeSecret(ctx context.Context, r object.Record) error { return p.keys.Remove(ctx, r) }
 
 // running waits until the container of a pod runs.
 func (p *pods) running(ctx context.Context, r object.Record) error {
@@ -429,7 +392,7 @@ func (p *pods) explain(ctx context.Context, r object.Record, o *pod, why string)
 	if o == nil {
 		return e
 	}
-	if s := p.cluster.events(ctx, string(o.UID)); len(s) > 0 {
+	if s := events.Of(ctx, p.cluster.client, string(o.UID)); len(s) > 0 {
 		e.Message += "; " + s.String()
 	}
 	w := waiting(o)

@@ -2,7 +2,9 @@ package kube
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,6 +15,7 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/kube/object"
 	"github.com/braggdev/bragg/internal/target/kube/rights"
+	"github.com/braggdev/bragg/internal/target/kube/virt"
 )
 
 // settings are what a target file says to this provider, with defaults filled in.
@@ -23,6 +26,8 @@ type settings struct {
 	snapshotClass string
 	agents        string
 	patience      time.Duration // how long the cluster may take for one thing
+	access        corev1.PersistentVolumeAccessMode
+	virt          virt.Settings
 	pods          object.Settings
 }
 
@@ -55,10 +60,13 @@ var choices = map[string][]string{
 var texts = []string{"context", "image", "image_pull_secret", "kubeconfig", "namespace", "node_selector", "patience", "run_as_user", "snapshot_class", "tolerations"}
 
 func readSettings(c target.Config) (settings, error) {
-	value, list := c.ReadOptions(choices, texts...)
+	all := maps.Clone(choices)
+	maps.Copy(all, virt.Choices)
+	value, list := c.ReadOptions(all, slices.Concat(texts, virt.Texts)...)
 	place := diag.Position{File: c.File}
 	s := settings{
 		kind: value["kind"], class: c.Pool, image: value["image"], snapshotClass: value["snapshot_class"], agents: value["agents"], patience: patience,
+		access: corev1.ReadWriteOnce,
 		pods: object.Settings{
 			PullSecret: value["image_pull_secret"], PullPolicy: corev1.PullPolicy(value["image_pull_policy"]), Block: value["volume_mode"] == modeBlock,
 			Reserve: value["reserve"] == "on", User: plainUser,
@@ -88,10 +96,41 @@ func readSettings(c target.Config) (settings, error) {
 	if s.pods.Tolerations, err = readTolerations(value["tolerations"]); err != nil {
 		list.Errorf(place, "target-option", "option tolerations: %v", err)
 	}
-	if s.kind == rights.KindPod && s.image == "" && len(c.Templates) == 0 {
-		list.Errorf(place, "target-option", "option image is missing: the container image of the agent")
+	if s.image == "" && len(c.Templates) == 0 {
+		list.Errorf(place, "target-option", "option image is missing: the container image of the agent, or with kind kubevirt the image that VMs boot")
+	}
+	if s.kind == rights.KindKubeVirt {
+		s.readVirt(c, value, &list)
+		return s, list.Err()
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Options)) {
+		if virt.Choices[name] != nil || slices.Contains(virt.Texts, name) {
+			list.Errorf(place, "target-option", "option %s is for kind kubevirt", name)
+		}
 	}
 	return s, list.Err()
+}
+
+// readVirt reads what is different with VMs of KubeVirt.
+func (s *settings) readVirt(c target.Config, value map[string]string, list *diag.List) {
+	place := diag.Position{File: c.File}
+	var faults []error
+	s.virt, faults = virt.Read(value)
+	for _, err := range faults {
+		list.Errorf(place, "target-option", "%v", err)
+	}
+	s.access, s.pods.Block = s.virt.Access, true
+	if c.Options["volume_mode"] == modeFilesystem {
+		list.Errorf(place, "target-option", "option volume_mode is filesystem: disks of VMs of KubeVirt are block volumes, because its files in file systems have other sizes")
+	}
+	if c.Options["run_as_user"] != "" {
+		list.Errorf(place, "target-option", "option run_as_user is for kind pod")
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Templates)) {
+		if !virt.ReadBoot(c.Templates[name]).Is() {
+			list.Errorf(place, "target-template", "template %q is %q, want a container image, kernel:IMAGE or pvc:NAME", name, c.Templates[name])
+		}
+	}
 }
 
 // readSelector reads "disk=nvme,zone=a".

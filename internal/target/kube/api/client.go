@@ -28,6 +28,8 @@ type Resource struct {
 	schema.GroupVersionResource
 	Kind    string
 	Cluster bool // its objects are in no namespace
+	// Strict: an object with a field that the server does not know is refused, not made without it.
+	Strict bool
 }
 
 // Resources that targets use.
@@ -38,16 +40,39 @@ var (
 	Secrets        = core("secrets", "Secret")
 	Events         = core("events", "Event")
 	Quotas         = core("resourcequotas", "ResourceQuota")
-	Nodes          = Resource{schema.GroupVersionResource{Version: "v1", Resource: "nodes"}, "Node", true}
-	Leases         = Resource{schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}, "Lease", false}
-	StorageClasses = Resource{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "storageclasses"}, "StorageClass", true}
-	Snapshots      = Resource{
-		schema.GroupVersionResource{Group: "snapshot.storage.k8s.io", Version: "v1", Resource: "volumesnapshots"}, "VolumeSnapshot", false,
+	Nodes          = Resource{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "nodes"}, Kind: "Node", Cluster: true}
+	Leases         = extension("coordination.k8s.io", "leases", "Lease")
+	StorageClasses = clusterWide(extension("storage.k8s.io", "storageclasses", "StorageClass"))
+	Snapshots      = extension("snapshot.storage.k8s.io", "volumesnapshots", "VolumeSnapshot")
+
+	Machines   = strict(extension(kubeVirt, "virtualmachines", "VirtualMachine"))
+	Instances  = extension(kubeVirt, "virtualmachineinstances", "VirtualMachineInstance")
+	Migrations = strict(extension(kubeVirt, "virtualmachineinstancemigrations", "VirtualMachineInstanceMigration"))
+	KubeVirts  = clusterWide(extension(kubeVirt, "kubevirts", "KubeVirt"))
+	// DataVolumes fill claims.
+	DataVolumes = Resource{
+		GroupVersionResource: schema.GroupVersionResource{Group: "cdi.kubevirt.io", Version: "v1beta1", Resource: "datavolumes"}, Kind: "DataVolume",
 	}
 )
 
+const kubeVirt = "kubevirt.io"
+
+func extension(group, resource, kind string) Resource {
+	return Resource{GroupVersionResource: schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}, Kind: kind}
+}
+
+func clusterWide(r Resource) Resource {
+	r.Cluster = true
+	return r
+}
+
+func strict(r Resource) Resource {
+	r.Strict = true
+	return r
+}
+
 func core(resource, kind string) Resource {
-	return Resource{schema.GroupVersionResource{Version: "v1", Resource: resource}, kind, false}
+	return Resource{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: resource}, Kind: kind}
 }
 
 // APIVersion is as in objects.
@@ -184,9 +209,13 @@ func Create[T any](ctx context.Context, c *Client, r Resource, object any, made 
 	if err != nil {
 		return nil, err
 	}
+	var created metav1.CreateOptions
+	if r.Strict {
+		created.FieldValidation = metav1.FieldValidationStrict
+	}
 	var result T
 	err = c.call(ctx, "create "+r.Kind+" "+o.GetName(), func(ctx context.Context) error {
-		given, err := c.of(r).Create(ctx, o, metav1.CreateOptions{})
+		given, err := c.of(r).Create(ctx, o, created)
 		if err == nil {
 			return decode(given, &result)
 		}

@@ -48,13 +48,54 @@ func (c *Client) tunnel(ctx context.Context, pod string, port int) (net.Conn, er
 	}
 	at := base.JoinPath("api/v1/namespaces", c.Namespace, "pods", pod, "portforward")
 	at.RawQuery = url.Values{"ports": {strconv.Itoa(port)}}.Encode()
-	header, err := c.identify(ctx, at)
+	var t *tunnelConn
+	err = c.socket(ctx, at, tunnelProtocol, func(socket *websocket.Conn) error {
+		socket.PayloadType, socket.MaxPayloadBytes = websocket.BinaryFrame, messageMax
+		t = &tunnelConn{socket: socket}
+		return t.greet(port)
+	})
 	if err != nil {
 		return nil, err
 	}
-	plain, err := c.connect(ctx, at)
+	return t, nil
+}
+
+// streamProtocol is the WebSocket protocol of KubeVirt's streams: messages are the data itself.
+const streamProtocol = "plain.kubevirt.io"
+
+// Stream connects to a subresource of KubeVirt that is a stream, such as a port of a VM.
+func (c *Client) Stream(ctx context.Context, path string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, tunnelMax)
+	defer cancel()
+	base, err := c.base()
 	if err != nil {
 		return nil, err
+	}
+	var conn net.Conn
+	err = c.socket(ctx, base.JoinPath(path), streamProtocol, func(socket *websocket.Conn) error {
+		socket.PayloadType = websocket.BinaryFrame
+		conn = socket
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", path, err)
+	}
+	return conn, nil
+}
+
+// socket opens a WebSocket, and lets greet begin the conversation.
+func (c *Client) socket(ctx context.Context, at *url.URL, protocol string, greet func(*websocket.Conn) error) error {
+	base, err := c.base()
+	if err != nil {
+		return err
+	}
+	header, err := c.identify(ctx, at)
+	if err != nil {
+		return err
+	}
+	plain, err := c.connect(ctx, at)
+	if err != nil {
+		return err
 	}
 	stop := context.AfterFunc(ctx, func() { _ = plain.Close() })
 	defer stop()
@@ -63,7 +104,7 @@ func (c *Client) tunnel(ctx context.Context, pod string, port int) (net.Conn, er
 	origin := *base
 	heard := &listening{Conn: plain}
 	socket, err := websocket.NewClient(&websocket.Config{
-		Location: at, Origin: &origin, Version: websocket.ProtocolVersionHybi13, Protocol: []string{tunnelProtocol}, Header: header,
+		Location: at, Origin: &origin, Version: websocket.ProtocolVersionHybi13, Protocol: []string{protocol}, Header: header,
 	}, heard)
 	if err != nil {
 		_ = plain.Close()
@@ -72,19 +113,17 @@ func (c *Client) tunnel(ctx context.Context, pod string, port int) (net.Conn, er
 		} else if heard.begin != nil {
 			err = fmt.Errorf("%w: %s", err, Words(string(heard.begin)))
 		}
-		return nil, err
+		return err
 	}
 	heard.done = true
-	socket.PayloadType, socket.MaxPayloadBytes = websocket.BinaryFrame, messageMax
-	t := &tunnelConn{socket: socket}
-	if err := t.greet(port); err != nil {
+	if err := greet(socket); err != nil {
 		_ = socket.Close()
-		return nil, err
+		return err
 	}
 	if !stop() {
-		return nil, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
-	return t, nil
+	return nil
 }
 
 // listening is a connection that keeps the begin of the answer to its first request, for messages.

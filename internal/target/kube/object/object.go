@@ -34,17 +34,55 @@ const (
 // Record is a VM as its ConfigMap holds it. The ConfigMap is made before all other objects of the VM and deleted after them, so
 // there is always an object that names the owner of what exists.
 type Record struct {
-	Version       int       `json:"version"`
-	VM            target.VM `json:"vm"` // powered off, on the node that it was created for
-	Template      string    `json:"template"`
-	VCPUs         int       `json:"vcpus"`
-	RAMBytes      int64     `json:"ram_bytes"`
-	Block         bool      `json:"block,omitempty"`
+	Version  int       `json:"version"`
+	VM       target.VM `json:"vm"` // powered off, on the node that it was created for
+	Template string    `json:"template"`
+	VCPUs    int       `json:"vcpus"`
+	RAMBytes int64     `json:"ram_bytes"`
+	Block    bool      `json:"block,omitempty"`
+	// Topology divides the CPUs of a VM of KubeVirt; zero: one socket.
+	Topology target.Topology `json:"cpu_topology,omitzero"`
+	// System is the disk that a VM of KubeVirt boots from, if it is a claim; nil: it has none, or one that is made at each start.
+	System        *System   `json:"system,omitempty"`
 	ExporterPorts []int     `json:"exporter_ports,omitempty"`
 	Mark          string    `json:"-"`
 	UID           types.UID `json:"-"` // of the ConfigMap
 	Deleting      bool      `json:"-"`
 }
+
+// System is a system disk that outlives power cycles: a copy of another claim.
+type System struct {
+	Source    string `json:"source"` // the claim
+	SizeBytes int64  `json:"size_bytes"`
+	Block     bool   `json:"block,omitempty"`
+}
+
+// Volume is what one claim of a VM is made of.
+type Volume struct {
+	Claim     string
+	Device    string // in the VM
+	SizeBytes int64  // of the claim
+	Block     bool
+	Source    string // the claim whose copy it is, unless it is made from another source; "": it is empty
+}
+
+// Volumes are those of the disks, in their order, and of the system disk at last.
+func (r Record) Volumes() []Volume {
+	list := make([]Volume, len(r.VM.Disks))
+	for i, d := range r.VM.Disks {
+		list[i] = Volume{Claim: r.DiskName(i), Device: d.Device, SizeBytes: d.SizeBytes, Block: r.Block}
+		if !r.Block {
+			list[i].SizeBytes += fileSystemExtra(d.SizeBytes)
+		}
+	}
+	if s := r.System; s != nil {
+		list = append(list, Volume{Claim: r.SystemName(), Device: "/dev/" + target.DiskName(0), SizeBytes: s.SizeBytes, Block: s.Block, Source: s.Source})
+	}
+	return list
+}
+
+// fileSystemExtra is added to a volume with a file system, for its metadata and journal.
+func fileSystemExtra(size int64) int64 { return size/16 + 64<<20 }
 
 const (
 	RecordVersion = 1
@@ -135,6 +173,9 @@ func MarkOf(o metav1.Object) string {
 
 // DiskName is the name of the claim of a disk: "bragg-oltp-0001-0123456789-sdb".
 func (r Record) DiskName(i int) string { return r.VM.ID + "-" + target.DiskName(i+1) }
+
+// SystemName is the name of the claim of the system disk.
+func (r Record) SystemName() string { return r.VM.ID + "-" + target.DiskName(0) }
 
 // Disks returns the disks of a VM as jobs see them. In a pod, a block device has the name that jobs use; a file system holds one
 // file of the disk's size.

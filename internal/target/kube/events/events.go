@@ -1,4 +1,5 @@
-package kube
+// Package events reads what a cluster says of its objects, for messages.
+package events
 
 import (
 	"cmp"
@@ -13,18 +14,18 @@ import (
 	"github.com/braggdev/bragg/internal/target/kube/api"
 )
 
-// said is what the cluster says of one object, the latest first.
-type said []corev1.Event
+// Said is what the cluster says of one object, the latest first.
+type Said []corev1.Event
 
 // saidMax bounds how many events a message repeats.
 const saidMax = 3
 
-// events reads the events of an object. Without the right to read them there are none.
-func (c *cluster) events(ctx context.Context, uid string) said {
+// Of reads the events of an object. Without the right to read them there are none.
+func Of(ctx context.Context, c *api.Client, uid string) Said {
 	if uid == "" {
 		return nil
 	}
-	list, err := api.List[corev1.Event](ctx, c.client, api.Events, metav1.ListOptions{FieldSelector: "involvedObject.uid=" + uid})
+	list, err := api.List[corev1.Event](ctx, c, api.Events, metav1.ListOptions{FieldSelector: "involvedObject.uid=" + uid})
 	if err != nil {
 		return nil
 	}
@@ -55,8 +56,8 @@ func eventTime(e corev1.Event) time.Time {
 	return e.CreationTimestamp.Time
 }
 
-// of returns the text of the latest event with one of these reasons; "": none.
-func (s said) of(reasons ...string) string {
+// Text returns the text of the latest event with one of these reasons; "": none.
+func (s Said) Text(reasons ...string) string {
 	for _, e := range s {
 		if slices.Contains(reasons, e.Reason) {
 			return e.Message
@@ -65,7 +66,7 @@ func (s said) of(reasons ...string) string {
 	return ""
 }
 
-func (s said) String() string {
+func (s Said) String() string {
 	var texts []string
 	for _, e := range s {
 		text := e.Reason + ": " + api.Words(e.Message)
