@@ -132,6 +132,19 @@ const (
 	LabelVM        = "vm"
 )
 
+// windowPeriods is the window of a query in intervals of its source: two readings are always within it.
+const windowPeriods = 2.5
+
+// Window is how far before its time a point of a query of a source may describe.
+func Window(interval time.Duration) time.Duration {
+	return time.Duration(windowPeriods * float64(max(interval, time.Second)))
+}
+
+// RateQuery is the query of a chart with its window in place of $__rate_interval.
+func RateQuery(query string, interval time.Duration) string {
+	return strings.ReplaceAll(query, "$__rate_interval", fmt.Sprintf("%dms", Window(interval).Milliseconds()))
+}
+
 // joinURL appends a path to the address of a source.
 func joinURL(base, add string) string {
 	base, add = strings.TrimSuffix(base, "/"), path.Clean("/"+add)

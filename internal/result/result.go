@@ -72,6 +72,15 @@ type SourceInfo struct {
 	Kind          string `json:"kind"`
 	IntervalNanos int64  `json:"interval_ns"`   // between two readings
 	TLS           string `json:"tls,omitempty"` // "unverified" or "none", if the connection was not verified
+	// Charts are those of the target file.
+	Charts []SourceChart `json:"charts,omitempty"`
+}
+
+// SourceChart is a chart of the samples of a source.
+type SourceChart struct {
+	Title string `json:"title"`
+	Query string `json:"query"` // PromQL on samples of the source; $__rate_interval is its window
+	Unit  string `json:"unit,omitempty"`
 }
 
 // NodeInfo is one node of the target.

@@ -116,7 +116,7 @@ func (p *Prepared) compile(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.Plan.Sources = builtin.Listed(&p.config)
+	builtin.List(&p.config, &p.Plan.Plan)
 	p.foreseeCuts(ctx)
 	// Twice the estimate, because a run may take longer than it says.
 	if p.identities != nil {

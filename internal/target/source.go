@@ -53,6 +53,9 @@ type Source struct {
 	Rename map[string]string `json:"rename,omitempty"` // name at the exporter → name in the bundle
 	// Objects lists volumes, containers, datastores and VMs to read beside those of the run; an entry may end with "*".
 	Objects []string `json:"objects,omitempty"`
+	// Params are parameters of the URL of an exporter; they are not secret.
+	Params url.Values    `json:"params,omitempty"`
+	Charts []SourceChart `json:"charts,omitempty"`
 }
 
 // Resolved returns a source with its address. A source without one is the platform itself: it has the endpoint of the target, its trust and its
@@ -139,6 +142,8 @@ func (p sourceParser) source(item *yaml.Node) Source {
 		field{key: "vm_label", read: func(e entry) { s.VMLabel = p.matching(e, sourceLabel, "the name of a label") }},
 		field{key: "keep", read: func(e entry) { s.Keep = p.patterns(e, sourceMetric) }},
 		field{key: "rename", read: into(&s.Rename, p.renames)},
+		field{key: "params", read: into(&s.Params, p.params)},
+		field{key: "charts", read: into(&s.Charts, p.charts)},
 		field{key: "objects", read: func(e entry) { s.Objects = p.patterns(e, nil) }})
 	if item.Kind != yaml.MappingNode {
 		return s
@@ -150,7 +155,7 @@ func (p sourceParser) source(item *yaml.Node) Source {
 // sourceFits refuses keys that have no effect.
 func (p sourceParser) sourceFits(item *yaml.Node, entries []entry, s Source) {
 	for _, e := range entries {
-		ofExporter := slices.Contains([]string{"node_label", "vm_label", "keep", "rename", "node"}, e.key.Value)
+		ofExporter := slices.Contains([]string{"node_label", "vm_label", "keep", "rename", "node", "params"}, e.key.Value)
 		if s.Kind != "" && (ofExporter && !s.IsExporter() || e.key.Value == "objects" && s.IsExporter()) {
 			p.errorf(e.key, "target-source", "", "source: %q has no effect on kind %s", e.key.Value, s.Kind)
 		}
@@ -196,7 +201,7 @@ func (p sourceParser) serviceURL(e entry) string {
 	case strings.Contains(text, "@") || err == nil && (u.RawQuery != "" || u.Fragment != ""):
 		defer func(before bool) { p.private = before }(p.private)
 		p.private = true // neither the text nor its line is shown
-		p.errorf(e.value, "target-source", "users and tokens belong in credentials", "url: want no user, query or fragment")
+		p.errorf(e.value, "target-source", "users and tokens belong in credentials, parameters in params", "url: want no user, query or fragment")
 		return ""
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
 		p.errorf(e.value, "target-source", "", "url: want an address such as https://10.0.0.5:9283/metrics, found %s", p.found(e.value))

@@ -54,7 +54,8 @@ func steady(t *testing.T) (file string) {
 	t.Setenv("FILER_PASSWORD", netapptest.Password)
 	file = filepath.Join(t.TempDir(), "target.yml")
 	text := fmt.Sprintf("provider: fake\nnodes: 2\ncredentials: {filer: {user: %s, secret: {env: FILER_PASSWORD}}}\nsources:\n"+
-		"  - {name: filer, kind: netapp, url: %q, credential: filer, fingerprint: %q, interval: 1s}\n", netapptest.User, o.Source.URL, o.Source.Fingerprint)
+		"  - {name: filer, kind: netapp, url: %q, credential: filer, fingerprint: %q, interval: 1s,\n"+
+		"     charts: [{title: reads of volumes, query: 'sum by (name) (rate(bragg_storage_operations_total{direction=\"read\"}[$__rate_interval]))', unit: IOPS}]}\n", netapptest.User, o.Source.URL, o.Source.Fingerprint)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -243,7 +244,7 @@ func TestTheSameNumbersEverywhere(t *testing.T) {
 	shown := map[string]float64{}
 	for _, r := range summary.Results {
 		for _, st := range r.Stats {
-			if st.Window == "" && (st.Series == "read" || !r.Unasked) {
+			if st.Window == "" && (st.Series == "read" || st.Series == "vol_a" || !r.Unasked) {
 				shown[r.Title] = float64(st.Mean)
 			}
 		}
@@ -251,6 +252,7 @@ func TestTheSameNumbersEverywhere(t *testing.T) {
 	near(t, "operations in the report", shown["filer: operations"], readsPerSecond, 0.1)
 	near(t, "throughput in the report", shown["filer: throughput"], bytesPerSecond, 0.1)
 	near(t, "latency in the report", shown["filer: latency"], 1e9*latencySeconds, 1e-3)
+	near(t, "chart of the target file", shown["filer: reads of volumes"], readsPerSecond, 0.1)
 	near(t, "query of the scenario", shown["By query"], readsPerSecond, 0.1)
 
 	near(t, "latency in Prometheus", query(`bragg_storage_latency_seconds{source="filer",name="vol_a",direction="read"}`), latencySeconds, 1e-6)
@@ -275,7 +277,7 @@ func TestTheSameNumbersEverywhere(t *testing.T) {
 	if strings.Contains(out.String()+once.String(), netapptest.Password) {
 		t.Error("the exporter printed the password")
 	}
-	if sources, _ := json.Marshal(b.Manifest().Target.Sources); string(sources) != `[{"name":"filer","kind":"netapp","interval_ns":1000000000}]` {
+	if sources, _ := json.Marshal(b.Manifest().Target.Sources); string(sources) != `[{"name":"filer","kind":"netapp","interval_ns":1000000000,"charts":[{"title":"reads of volumes","query":"sum by (name) (rate(bragg_storage_operations_total{direction=\"read\"}[$__rate_interval]))","unit":"IOPS"}]}]` {
 		t.Errorf("sources of the manifest: %s", sources)
 	}
 }

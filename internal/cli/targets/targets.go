@@ -133,7 +133,7 @@ func checkTarget(ctx context.Context, p *console.Process, spec, runs string) (ch
 		checked.BMCs, problems = bmc.Check(ctx, c)
 		checked.Problems = append(checked.Problems, problems...)
 		checked.Sources, problems = collected.Check(ctx, &c, checked.Inventory.Nodes)
-		checked.Problems = append(checked.Problems, problems...)
+		checked.Problems = append(append(checked.Problems, problems...), collected.CheckCharts(&c)...)
 	}
 	if checked.Problems.HasErrors() {
 		return checked, nil

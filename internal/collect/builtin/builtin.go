@@ -13,6 +13,7 @@ import (
 	"github.com/braggdev/bragg/internal/collect/prometheus"
 	"github.com/braggdev/bragg/internal/collect/vsphere"
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/metric"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/target"
 )
@@ -45,10 +46,23 @@ func Open(ctx context.Context, c *target.Config, o collect.Options) (collect.Col
 			return nil, fmt.Errorf("source %q: %w", o.Source.Name, err)
 		}
 	}
+	if len(o.Source.Charts) > 0 {
+		o.Wanted = wanted(o)
+	}
 	if o.Source.Interval == 0 {
 		o.Source.Interval = kind.Interval
 	}
 	return kind.Open(ctx, o)
+}
+
+// wanted reports whether queries of the scenario or of the source's own charts name a metric.
+func wanted(o collect.Options) func(name string) bool {
+	var queries []string
+	for _, c := range o.Source.Charts {
+		queries = append(queries, collect.RateQuery(c.Query, o.Source.Interval))
+	}
+	named, before := metric.Named(queries), o.Wanted
+	return func(name string) bool { return named(name) || before != nil && before(name) }
 }
 
 // Facts describes sources for a manifest.
@@ -58,6 +72,9 @@ func Facts(c *target.Config) []result.SourceInfo {
 		info := result.SourceInfo{Name: s.Name, Kind: s.Kind, IntervalNanos: s.Interval.Nanoseconds()}
 		if s.TLS == target.TLSUnverified || s.TLS == target.TLSNone {
 			info.TLS = s.TLS
+		}
+		for _, c := range s.Charts {
+			info.Charts = append(info.Charts, result.SourceChart{Title: c.Title, Query: c.Query, Unit: c.Unit})
 		}
 		list = append(list, info)
 	}

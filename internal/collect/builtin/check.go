@@ -12,6 +12,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/collect"
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/metric"
 	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/target"
 )
@@ -19,8 +20,25 @@ import (
 // checkTimeout bounds one reading of a check.
 const checkTimeout = 20 * time.Second
 
-// Listed describes the sources of a target file for a plan, without reading them.
-func Listed(c *target.Config) []plan.Source {
+// List adds the sources of a target file to a plan, without reading them, and warns of queries of charts that cannot be evaluated.
+func List(c *target.Config, p *plan.Plan) {
+	p.Sources = listed(c)
+	p.Warnings = append(p.Warnings, CheckCharts(c)...)
+}
+
+// CheckCharts reports queries of charts that are not PromQL.
+func CheckCharts(c *target.Config) (problems diag.List) {
+	for _, s := range Sources(c) {
+		for _, one := range s.Charts {
+			if err := metric.CheckQuery(collect.RateQuery(one.Query, s.Interval), ""); err != nil {
+				problems.Warnf(diag.Position{File: c.File}, "source-chart", "source %q: chart %q: %v", s.Name, one.Title, err)
+			}
+		}
+	}
+	return problems
+}
+
+func listed(c *target.Config) []plan.Source {
 	var list []plan.Source
 	for _, s := range Sources(c) {
 		one := plan.Source{Name: s.Name, Kind: s.Kind, URL: s.URL, Interval: s.Interval, Reads: reads(s)}
@@ -62,7 +80,7 @@ func reads(s target.Source) string {
 // Check lists the sources of a target file and reads each of them once, side by side. A source that cannot be read is a warning: runs do
 // without it.
 func Check(ctx context.Context, c *target.Config, nodes []target.Node) ([]plan.Source, diag.List) {
-	all := Listed(c)
+	all := listed(c)
 	var work sync.WaitGroup
 	for i, s := range Sources(c) {
 		work.Go(func() { check(ctx, c, s, nodes, &all[i]) })
@@ -144,6 +162,12 @@ func assign(listed *plan.Source, s target.Source, r collect.Reading, mapping *co
 	for from, to := range s.Rename {
 		if !metrics[to] {
 			out.Unused = append(out.Unused, "rename: no metric "+from)
+		}
+	}
+	for _, c := range s.Charts {
+		named := metric.Named([]string{collect.RateQuery(c.Query, s.Interval)})
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(metrics)), named) {
+			out.Unused = append(out.Unused, fmt.Sprintf("chart %q: no metric of its query", c.Title))
 		}
 	}
 	slices.Sort(out.Unused)

@@ -41,6 +41,8 @@ func TestCheck(t *testing.T) {
 			"reads metrics pool_*, pools_*, reads_total; nodes: by label instance; VMs: by label domain",
 			"4 samples of 2 metrics, newest less than 1 s old; no effect: keep: no metric pools_*, node_label: no sample has the label instance, rename: no metric x and vm_label: no sample has the label domain",
 			`source "array": no effect: keep: no metric pools_*; node_label`},
+		"charts": {of(target.Source{Node: "left", Keep: []string{"pool_*"}, Charts: []target.SourceChart{{Title: "r", Query: "rate(reads_total[$__rate_interval])"}, {Title: "w", Query: "writes_total"}}}),
+			"reads metrics pool_*; nodes: all of left; VMs: not mapped", `4 samples of 2 metrics, newest less than 1 s old; nodes left; no effect: chart "w": no metric of its query`, `no effect: chart "w"`},
 		"other kind": {of(target.Source{Kind: target.SourceCeph}), "reads metrics of ceph; nodes: not mapped; VMs: not mapped", "0 samples of 0 metrics",
 			`source "array": it answers, but has none of the metrics that are read (metrics of ceph)`},
 		"silent": {func() target.Source { s := of(target.Source{}); s.URL = "http://127.0.0.1:1/"; return s }(), "reads all metrics; nodes: by label node; VMs: by label vm",
@@ -61,5 +63,15 @@ func TestCheck(t *testing.T) {
 		if warned == "" != (c.warning == "") || !strings.Contains(warned, c.warning) {
 			t.Errorf("%s: warned of %q, want %q", what, warned, c.warning)
 		}
+	}
+}
+
+// TestChartsOfPlans: a query that is not PromQL is a warning of the plan.
+func TestChartsOfPlans(t *testing.T) {
+	var p plan.Plan
+	builtin.List(&target.Config{File: "t.yml", Sources: []target.Source{{Name: "s", Kind: target.SourceCeph, URL: "http://h", Charts: []target.SourceChart{
+		{Title: "good", Query: "rate(a[$__rate_interval])"}, {Title: "bad", Query: "rate(a[5s)"}, {Title: "range", Query: "a[5s]"}}}}}, &p)
+	if len(p.Sources) != 1 || len(p.Warnings) != 2 || !strings.HasPrefix(p.Warnings[0].Message, `source "s": chart "bad": `) || !strings.Contains(p.Warnings[1].Message, "range vector") {
+		t.Errorf("got %+v, %v", p.Sources, p.Warnings)
 	}
 }

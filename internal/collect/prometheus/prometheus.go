@@ -10,6 +10,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/url"
 	"time"
 
 	"github.com/braggdev/bragg/internal/collect"
@@ -53,6 +54,7 @@ type exporter struct {
 	client *collect.Client
 	keep   func(name string) bool
 	rename map[string]string
+	params url.Values
 }
 
 func open(preset []string) func(context.Context, collect.Options) (collect.Collector, error) {
@@ -61,7 +63,7 @@ func open(preset []string) func(context.Context, collect.Options) (collect.Colle
 		if err != nil {
 			return nil, err
 		}
-		return &exporter{name: o.Source.Name, client: client, keep: keepOf(o, preset), rename: o.Source.Rename}, nil
+		return &exporter{name: o.Source.Name, client: client, keep: keepOf(o, preset), rename: o.Source.Rename, params: o.Source.Params}, nil
 	}
 }
 
@@ -87,7 +89,7 @@ func keepOf(o collect.Options, preset []string) func(string) bool {
 
 // Collect implements collect.Collector. Samples have times only if the exporter gives them.
 func (e *exporter) Collect(ctx context.Context) (collect.Reading, error) {
-	answer, err := e.client.Do(ctx, collect.Call{Header: map[string]string{"Accept": metric.AcceptText}})
+	answer, err := e.client.Do(ctx, collect.Call{Query: e.params, Header: map[string]string{"Accept": metric.AcceptText}})
 	if err != nil {
 		return collect.Reading{}, err
 	}

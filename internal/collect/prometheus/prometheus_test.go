@@ -7,6 +7,7 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -28,6 +29,9 @@ func serve(t *testing.T, text string) (*httptest.Server, target.Source) {
 			return
 		}
 		fmt.Fprint(w, text)
+		for name, values := range r.URL.Query() {
+			fmt.Fprintf(w, "ceph_rbd_asked{name=%q,values=%q} 1\n", name, strings.Join(values, "+"))
+		}
 	}))
 	t.Cleanup(server.Close)
 	sum := sha256.Sum256(server.Certificate().Raw)
@@ -69,6 +73,11 @@ func TestExporter(t *testing.T) {
 	}
 	if s := r.Samples[1]; s.Value != 3 || s.Labels["ceph_daemon"] != "osd.1" || !s.At.Equal(time.UnixMilli(1700000000500)) || !r.Samples[0].At.IsZero() {
 		t.Errorf("got %+v", r.Samples)
+	}
+	asked := collect.Options{Source: source, Secret: secret}
+	asked.Source.Params = url.Values{"match[]": {"a b", "c"}}
+	if r, err := open(t, asked).Collect(t.Context()); err != nil || len(r.Samples) != 3 || fmt.Sprint(r.Samples[2].Labels) != `map[name:match[] values:a b+c]` {
+		t.Errorf("with parameters: got %+v, %v", r.Samples, err)
 	}
 	for what, c := range map[string]struct {
 		change func(*collect.Options)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/collect"
+	"github.com/braggdev/bragg/internal/metric"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/unit"
@@ -40,14 +41,11 @@ type form struct {
 	averages                 bool
 }
 
-// windowPeriods is the window of a query in intervals of its source: two readings are always within it.
-const windowPeriods = 2.5
-
 // Charts lists the charts of the sources of a run.
 func Charts(m *result.Manifest) []Chart {
 	var all []Chart
 	for _, s := range m.Target.Sources {
-		window := time.Duration(windowPeriods * float64(max(s.IntervalNanos, int64(time.Second))))
+		window := collect.Window(time.Duration(s.IntervalNanos))
 		for _, f := range forms(s.Kind) {
 			least := collect.LatencyOperationsMin / window.Seconds()
 			query := strings.NewReplacer("{S", fmt.Sprintf("{run=%q,source=%q", m.Run, s.Name), "[W]", fmt.Sprintf("[%dms]", window.Milliseconds()),
@@ -56,9 +54,18 @@ func Charts(m *result.Manifest) []Chart {
 				Source: s, Title: f.title, Unit: f.unit, Query: query, Lookback: window, Averages: f.averages, Note: f.note,
 			})
 		}
+		for _, c := range s.Charts {
+			query, err := metric.Within(collect.RateQuery(c.Query, time.Duration(s.IntervalNanos)), map[string]string{"run": m.Run, "source": s.Name})
+			if err == nil { // else the plan warned of it
+				all = append(all, Chart{Source: s, Title: c.Title, Unit: c.Unit, Query: query, Lookback: window, Averages: slices.Contains(timeUnits, c.Unit)})
+			}
+		}
 	}
 	return all
 }
+
+// timeUnits are the units of latencies, which are means of an interval if counters are read.
+var timeUnits = []string{"s", "ms", "µs", "us", "ns"}
 
 func forms(kind string) []form {
 	switch kind {

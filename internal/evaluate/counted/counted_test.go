@@ -123,6 +123,26 @@ func TestRates(t *testing.T) {
 	want(t, answers, "virtual disks: operations", "read", 7)
 }
 
+// TestOwnCharts: charts of the target file see the samples of their source only, and one with a query that is not PromQL is left out.
+func TestOwnCharts(t *testing.T) {
+	source := result.SourceInfo{Name: "array", Kind: target.SourcePrometheus, IntervalNanos: 10e9, Charts: []result.SourceChart{
+		{Title: "reads", Query: "sum by (pool) (rate(reads_total[$__rate_interval]))", Unit: "IOPS"}, {Title: "depth", Query: "max(depth)"}, {Title: "broken", Query: "sum("},
+		{Title: "of others", Query: `depth{source="other"}`},
+	}}
+	answers := series(t, source, func(second int) []result.Sample {
+		return []result.Sample{
+			{Name: "reads_total", Labels: map[string]string{"pool": "a"}, Value: 30 * float64(second)}, {Name: "reads_total", Labels: map[string]string{"pool": "b"}, Value: 5},
+			{Name: "depth", Labels: map[string]string{"pool": "a"}, Value: 12},
+		}
+	})
+	want(t, answers, "reads", "a", 30)
+	want(t, answers, "reads", "b", 0)
+	want(t, answers, "depth", "all", 12)
+	if len(answers) != 2 {
+		t.Errorf("got %v", answers)
+	}
+}
+
 func TestDescribe(t *testing.T) {
 	r := counted.Record{}
 	source := result.SourceInfo{Name: "vc", Kind: "vsphere", IntervalNanos: 20e9, TLS: "unverified"}
