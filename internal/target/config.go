@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -174,3 +176,22 @@ func VirtualNodes(n int) []Node {
 	}
 	return nodes
 }
+
+// Template returns what the target file says of a template. An unknown one is an error with exit code diag.ExitUnavailable.
+func (c *Config) Template(name string) (string, error) {
+	value, ok := c.Templates[name]
+	if ok {
+		return value, nil
+	}
+	e := &diag.Error{
+		Code: "target-unknown-template", Exit: diag.ExitUnavailable, Message: fmt.Sprintf("find template %q: not in the target file", name),
+		Hint: "name it in \"templates\" of the target file",
+	}
+	if near := diag.Nearest(name, c.TemplateNames()); near != "" {
+		e.Hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	return "", e
+}
+
+// TemplateNames are the templates of the target file, sorted.
+func (c *Config) TemplateNames() []string { return slices.Sorted(maps.Keys(c.Templates)) }

@@ -32,7 +32,7 @@ func (t *Target) Inventory(ctx context.Context) (target.Inventory, error) {
 		return target.Inventory{}, context.Cause(ctx)
 	}
 	inventory := target.Inventory{
-		Provider: "libvirt", Name: t.name(), Hypervisor: "kvm", Systems: true, Topologies: true, Templates: t.builder.templates.names(), PowerAllowed: t.config.Allow.NodePower,
+		Provider: "libvirt", Name: t.name(), Hypervisor: "kvm", Systems: true, Topologies: true, Templates: t.config.TemplateNames(), PowerAllowed: t.config.Allow.NodePower,
 		Replication: t.config.Replication, AddressesMax: t.settings.addresses.Count(), RestartsWithNode: true, Logins: t.logins(),
 		Simulates: map[target.Capability]string{
 			target.CapPlacement: "libvirt balances nothing and restarts no VM elsewhere: automatic restart only starts a VM " +

@@ -14,7 +14,7 @@ const rootUser = "root"
 // logins describes the logins to guests. The small system has no sshd.
 func (t *Target) logins() *target.Logins {
 	l := &target.Logins{Password: t.config.GuestCredential()}
-	for _, name := range t.builder.templates.names() {
+	for _, name := range t.config.TemplateNames() {
 		if strings.Contains(t.config.Templates[name], "/") {
 			l.Without = append(l.Without, name)
 		}

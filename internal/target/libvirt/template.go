@@ -3,14 +3,11 @@ package libvirt
 import (
 	"context"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 
-	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/image"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/libvirt/storage"
@@ -42,21 +39,11 @@ type kernelImage struct {
 	digest         string // of both files, in the form of a UUID
 }
 
-func (t *templates) names() []string { return slices.Sorted(maps.Keys(t.config.Templates)) }
-
 // get finds a template.
 func (t *templates) get(name string) (*template, error) {
-	value, ok := t.config.Templates[name]
-	if !ok {
-		e := &diag.Error{
-			Code: "target-unknown-template", Exit: diag.ExitUnavailable,
-			Message: fmt.Sprintf("find template %q: not in the target file", name),
-			Hint:    "name it in \"templates\" of the target file",
-		}
-		if near := diag.Nearest(name, t.names()); near != "" {
-			e.Hint = fmt.Sprintf("did you mean %q?", near)
-		}
-		return nil, e
+	value, err := t.config.Template(name)
+	if err != nil {
+		return nil, err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -27,7 +27,7 @@ func (t *Target) Inventory(ctx context.Context) (target.Inventory, error) {
 		return target.Inventory{}, err
 	}
 	i := target.Inventory{
-		Provider: "nutanix", Name: t.name(), Hypervisor: "ahv", Systems: true, Topologies: true, Templates: t.cluster.templates.names(),
+		Provider: "nutanix", Name: t.name(), Hypervisor: "ahv", Systems: true, Topologies: true, Templates: t.cluster.config.TemplateNames(),
 		PowerAllowed: t.config.Allow.NodePower, MaintenanceAllowed: t.config.Allow.Maintenance,
 		ContainerSettingsAllowed: t.config.Allow.ContainerSettings, Replication: t.replication(container),
 		AddressesMax: t.cluster.settings.addresses.Count(), RestartsElsewhere: true, Boots: map[string]target.Boot{},

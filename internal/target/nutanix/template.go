@@ -6,14 +6,12 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 
-	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/target/nutanix/ahv"
 )
 
@@ -26,22 +24,11 @@ type templates struct {
 	found map[string]string
 }
 
-func (t *templates) names() []string {
-	return slices.Sorted(maps.Keys(t.cluster.config.Templates))
-}
-
 // get returns the id of the image of a template.
 func (t *templates) get(ctx context.Context, name string) (string, error) {
-	value, ok := t.cluster.config.Templates[name]
-	if !ok {
-		e := &diag.Error{
-			Code: "target-unknown-template", Exit: diag.ExitUnavailable, Message: fmt.Sprintf("find template %q: not in the target file", name),
-			Hint: "name it in \"templates\" of the target file",
-		}
-		if near := diag.Nearest(name, t.names()); near != "" {
-			e.Hint = fmt.Sprintf("did you mean %q?", near)
-		}
-		return "", e
+	value, err := t.cluster.config.Template(name)
+	if err != nil {
+		return "", err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

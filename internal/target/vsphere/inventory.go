@@ -39,7 +39,7 @@ func (t *Target) Inventory(ctx context.Context) (target.Inventory, error) {
 	}
 	inventory := target.Inventory{
 		Provider: "vsphere", Name: t.name(), Hypervisor: "esx", Systems: true, Topologies: true, Overcommits: true,
-		Templates: t.builder.templates.names(), PowerAllowed: t.config.Allow.NodePower, MaintenanceAllowed: t.config.Allow.Maintenance,
+		Templates: t.config.TemplateNames(), PowerAllowed: t.config.Allow.NodePower, MaintenanceAllowed: t.config.Allow.Maintenance,
 		Replication:  t.config.Replication,
 		AddressesMax: t.settings.addresses.Count(), RestartsElsewhere: haOn(config), Logins: &target.Logins{Password: t.config.GuestCredential()},
 		FreeBytes: ds.Summary.FreeSpace, TotalBytes: ds.Summary.Capacity, Boots: map[string]target.Boot{},

@@ -30,7 +30,7 @@ func (t *Target) checkPrivileges(ctx context.Context) error {
 			objects = append(objects, privilege.Object{Ref: h.ref, Kind: privilege.Host, Name: h.name})
 		}
 	}
-	for _, name := range t.builder.templates.names() {
+	for _, name := range t.config.TemplateNames() {
 		if t.builder.templates.file(name) {
 			objects = append(objects, privilege.Object{Ref: t.folder.ref, Kind: privilege.Import, Name: t.folder.name})
 			continue

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 
@@ -31,21 +29,11 @@ type templates struct {
 	read map[string]*origin // by name
 }
 
-func (t *templates) names() []string { return slices.Sorted(maps.Keys(t.config.Templates)) }
-
 // get finds a template: a template or VM of the vCenter by its name or path, or a file that is imported once.
 func (t *templates) get(ctx context.Context, name string) (*origin, error) {
-	value, ok := t.config.Templates[name]
-	if !ok {
-		e := &diag.Error{
-			Code: "target-unknown-template", Exit: diag.ExitUnavailable,
-			Message: fmt.Sprintf("find template %q: not in the target file", name),
-			Hint:    "name it in \"templates\" of the target file",
-		}
-		if near := diag.Nearest(name, t.names()); near != "" {
-			e.Hint = fmt.Sprintf("did you mean %q?", near)
-		}
-		return nil, e
+	value, err := t.config.Template(name)
+	if err != nil {
+		return nil, err
 	}
 	defer t.reads.Lock(name)()
 	t.mu.Lock()
