@@ -231,3 +231,33 @@ func TestFaultsOfTheCluster(t *testing.T) {
 		t.Errorf("alerts: %v", alerts)
 	}
 }
+
+// Addresses of deleted VMs are used again, at last.
+func TestAddressesReturn(t *testing.T) {
+	r := newRig(t, prism.Options{})
+	var cluster string
+	r.State.Read(func(d *state.Data) { cluster = d.Cluster.ID })
+	seen := map[string]int{}
+	for range 600 {
+		task, id, err := r.State.CreateVM(state.VMSpec{
+			Name: "short", Sockets: 1, CoresPerSocket: 1, ThreadsPerCore: 1, MemoryBytes: 64 << 20, ClusterID: cluster, NICs: []state.NICSpec{{}},
+		})
+		if err == nil {
+			err = r.State.Await(task)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.State.Read(func(d *state.Data) { seen[d.VM(id).NICs[0].Address]++ })
+		task, err = r.State.DeleteVM(id, -1)
+		if err == nil {
+			err = r.State.Await(task)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(seen) < 200 || len(seen) > 254 {
+		t.Errorf("%d addresses", len(seen))
+	}
+}

@@ -21,7 +21,8 @@ type Data struct {
 	Policies   []*Policy
 	Tasks      []*Task
 	Events     []*Event
-	nextHost   int // addresses of NICs: host part
+	nics       int // that were made
+	lastHost   int // host part of the address that was assigned last
 }
 
 // Cluster is a cluster, or Prism Central.
@@ -227,7 +228,7 @@ func (d *Data) build(o Options) {
 		Settings: Settings{ReplicationFactor: min(2, o.Hosts), ErasureCode: "OFF", OnDiskDedup: "OFF", CacheDedup: "OFF"},
 	}}
 	d.Subnets = []*Subnet{{ID: NewID(), Name: "vm-network", Prefix: o.Network}}
-	d.nextHost = 99
+	d.lastHost = 99
 }
 
 // offset is the address with a host part.

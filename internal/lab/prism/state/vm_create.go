@@ -264,9 +264,9 @@ func (d *Data) newNIC(s NICSpec) (NIC, error) {
 		return NIC{}, Missing("subnet", s.SubnetID)
 	}
 	nic := NIC{ID: NewID(), MAC: s.MAC, SubnetID: s.SubnetID, Address: s.Address, Connected: true}
-	d.nextHost++
+	d.nics++
 	if nic.MAC == "" {
-		nic.MAC = fmt.Sprintf("50:6b:8d:%02x:%02x:%02x", byte(d.nextHost>>16), byte(d.nextHost>>8), byte(d.nextHost))
+		nic.MAC = fmt.Sprintf("50:6b:8d:%02x:%02x:%02x", byte(d.nics>>16), byte(d.nics>>8), byte(d.nics))
 	}
 	if nic.Address != "" {
 		at, err := netip.ParseAddr(nic.Address)
@@ -278,16 +278,26 @@ func (d *Data) newNIC(s NICSpec) (NIC, error) {
 		}
 		return nic, nil
 	}
-	first := d.nextHost
-	for d.addressTaken(offset(subnet.Prefix, d.nextHost).String()) {
-		d.nextHost++
+	var ok bool
+	if nic.Address, ok = d.freeAddress(subnet.Prefix); !ok {
+		return NIC{}, refuse(Busy, "subnet %s has no free address", subnet.Name)
 	}
-	at := offset(subnet.Prefix, d.nextHost)
-	if !subnet.Prefix.Contains(at.Next()) {
-		return NIC{}, refuse(Busy, "subnet %s has no free address after %d", subnet.Name, first)
-	}
-	nic.Address = at.String()
 	return nic, nil
+}
+
+// freeAddress is the next address after the one that was assigned last, so that addresses of deleted VMs are not used again soon.
+func (d *Data) freeAddress(subnet netip.Prefix) (string, bool) {
+	const first = 2 // after the gateway
+	last := 1<<(subnet.Addr().BitLen()-subnet.Bits()) - 2
+	for range last {
+		if d.lastHost++; d.lastHost < first || d.lastHost > last {
+			d.lastHost = first
+		}
+		if a := offset(subnet, d.lastHost).String(); !d.addressTaken(a) {
+			return a, true
+		}
+	}
+	return "", false
 }
 
 func (d *Data) addressTaken(address string) bool {
