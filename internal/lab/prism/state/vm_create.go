@@ -287,7 +287,7 @@ func (d *Data) newNIC(s NICSpec) (NIC, error) {
 
 // freeAddress is the next address after the one that was assigned last, so that addresses of deleted VMs are not used again soon.
 func (d *Data) freeAddress(subnet netip.Prefix) (string, bool) {
-	const first = 2 // after the gateway
+	const first = 50 // after hosts and CVMs
 	last := 1<<(subnet.Addr().BitLen()-subnet.Bits()) - 2
 	for range last {
 		if d.lastHost++; d.lastHost < first || d.lastHost > last {
