@@ -44,7 +44,7 @@ import (
 type Options struct {
 	// State is the cluster. Its Disks, Machines, Network and Timing are the emulator's unless they are set.
 	State state.Options
-	// Folder is for disks and VMs; "": a temporary one, which Close removes.
+	// Folder is for disks and VMs; "": a temporary one, which Close removes, or the next emulator of this user if this one is killed.
 	Folder string
 	// Agent starts an agent when the path of its configuration is appended; nil: VMs run nothing, unless State.Machines is set.
 	Agent []string
@@ -77,7 +77,7 @@ type Emulator struct {
 	server  *http.Server
 	served  chan struct{}
 	network *machine.Network
-	remove  string // folder
+	remove  func() // removes the folder; nil: it stays
 }
 
 // New starts an emulator.
@@ -117,11 +117,11 @@ func (e *Emulator) Front(before func(gate http.Handler) http.Handler) {
 // prepare makes the folder, the network and the machines.
 func (e *Emulator) prepare(o *Options) error {
 	if o.Folder == "" {
-		dir, err := os.MkdirTemp("", "bragg-prism-*")
+		dir, release, err := machine.OwnFolder(os.TempDir())
 		if err != nil {
 			return err
 		}
-		o.Folder, e.remove = dir, dir
+		o.Folder, e.remove = dir, release
 	}
 	if o.State.Disks == nil {
 		o.State.Disks = machine.Folder(filepath.Join(o.Folder, "disks"))
@@ -242,8 +242,8 @@ func (e *Emulator) release() {
 	if e.network != nil {
 		e.network.Close()
 	}
-	if e.remove != "" {
-		_ = os.RemoveAll(e.remove)
+	if e.remove != nil {
+		e.remove()
 	}
 }
 
