@@ -2,6 +2,7 @@ package nutanix
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -26,6 +27,10 @@ func (t *Target) Inventory(ctx context.Context) (target.Inventory, error) {
 	if err != nil {
 		return target.Inventory{}, err
 	}
+	subnet, err := t.cluster.references(ctx)
+	if err != nil {
+		return target.Inventory{}, err
+	}
 	i := target.Inventory{
 		Provider: "nutanix", Name: t.name(), Hypervisor: "ahv", Systems: true, Topologies: true, Templates: t.cluster.config.TemplateNames(),
 		PowerAllowed: t.config.Allow.NodePower, MaintenanceAllowed: t.config.Allow.Maintenance,
@@ -42,7 +47,7 @@ func (t *Target) Inventory(ctx context.Context) (target.Inventory, error) {
 	if i.FreeBytes, i.TotalBytes, err = t.cluster.ahv.Space(ctx, container.Key()); err != nil {
 		return target.Inventory{}, fmt.Errorf("read the space of storage container %q: %w", container.Name, err)
 	}
-	i.Facts = slices.Concat(t.config.Facts, t.facts(state, container, nodes), t.cluster.addresses.Facts())
+	i.Facts = slices.Concat(t.config.Facts, t.facts(state, container, subnet, nodes), t.cluster.addresses.Facts())
 	if t.cluster.bmcs != nil {
 		i.Facts = append(i.Facts, t.cluster.bmcs.Facts()...)
 	}
@@ -80,7 +85,16 @@ func (n *node) describe() target.Node {
 	}
 }
 
-func (t *Target) facts(s ahv.State, c ahv.Container, nodes []*node) []target.Fact {
+// references returns the subnet of VMs, or what the target file names and Prism does not have: a run would fail on it later.
+func (c *cluster) references(ctx context.Context) (ahv.Subnet, error) {
+	if err := c.client.Know(ctx, "clustermgmt", "vmm", "networking", "prism", "dataprotection"); err != nil {
+		return ahv.Subnet{}, err
+	}
+	subnet, err := c.ahv.Subnet(ctx, c.settings.network)
+	return subnet, errors.Join(err, c.templates.check(ctx))
+}
+
+func (t *Target) facts(s ahv.State, c ahv.Container, subnet ahv.Subnet, nodes []*node) []target.Fact {
 	var facts []target.Fact
 	add := func(name, format string, args ...any) {
 		facts = append(facts, target.Fact{Name: name, Value: fmt.Sprintf(format, args...)})
@@ -95,6 +109,7 @@ func (t *Target) facts(s ahv.State, c ahv.Container, nodes []*node) []target.Fac
 	if t.config.TLS == target.TLSUnverified {
 		add("TLS of Prism", "unverified")
 	}
+	add("subnet", "%s", subnet.Name)
 	add("storage container", "%s", c.Name)
 	facts = append(facts, containerFacts(c)...)
 	add("balancing", "AHV moves VMs of the whole cluster or none (ADS): it cannot be turned off for single VMs")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -43,14 +44,43 @@ func (t *templates) get(ctx context.Context, name string) (string, error) {
 	return id, nil
 }
 
+// check returns which templates do not exist. It uploads nothing.
+func (t *templates) check(ctx context.Context) error {
+	all, err := t.images().List(ctx)
+	if err != nil {
+		return fmt.Errorf("list images: %w", err)
+	}
+	var faults []error
+	for _, name := range t.cluster.config.TemplateNames() {
+		value := t.cluster.config.Templates[name]
+		if isFile(value) {
+			err = regular(t.path(value))
+		} else {
+			_, err = ahv.PickImage(all, value)
+		}
+		if err != nil {
+			faults = append(faults, fmt.Errorf("find template %q: %w", name, err))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+func isFile(value string) bool { return strings.Contains(value, "/") }
+
+// path is that of a file, relative to the target file.
+func (t *templates) path(value string) string {
+	if filepath.IsAbs(value) {
+		return value
+	}
+	return filepath.Join(filepath.Dir(t.cluster.config.File), value)
+}
+
 func (t *templates) find(ctx context.Context, value string) (string, error) {
-	if !strings.Contains(value, "/") {
+	if !isFile(value) {
 		image, err := t.images().Find(ctx, value)
 		return image.ExtID, err
 	}
-	if !filepath.IsAbs(value) {
-		value = filepath.Join(filepath.Dir(t.cluster.config.File), value)
-	}
+	value = t.path(value)
 	sum, err := digest(value)
 	if err != nil {
 		return "", err
@@ -71,17 +101,29 @@ func (t *templates) images() ahv.Images { return ahv.Images{Prism: t.cluster.cli
 
 // digest is the SHA-256 of a file.
 func digest(path string) (string, error) {
+	if err := regular(path); err != nil {
+		return "", err
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return "", fmt.Errorf("%q is not a regular file: want an image of a disk, such as bragg image build makes", path)
-	}
 	sum := sha256.New()
 	if _, err := io.Copy(sum, f); err != nil {
 		return "", err
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// regular returns why a path is not an image.
+func regular(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%q is not a regular file: want an image of a disk, such as bragg image build makes", path)
+	}
+	return nil
 }

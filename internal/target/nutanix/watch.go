@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/target"
-	"github.com/braggdev/bragg/internal/target/nutanix/ahv"
 	"github.com/braggdev/bragg/internal/wait"
 )
 
@@ -86,16 +85,16 @@ func compare(before, now sight, name func(id string) string) []target.PlatformEv
 		case is.Power == target.PowerOn && was.NodeID != is.NodeID && (now.nodes[was.NodeID] != "" || before.nodes[was.NodeID] != ""):
 			events = append(events, target.PlatformEvent{
 				Kind: target.PlatformRestarted, VM: vm, NodeID: is.NodeID, From: was.NodeID,
-				Text: fmt.Sprintf("VM restarted on host %s after the failure of host %s", name(is.NodeID), name(was.NodeID)),
+				Text: fmt.Sprintf("VM %s restarted on host %s after the failure of host %s", vm, name(is.NodeID), name(was.NodeID)),
 			})
 		case is.Power == target.PowerOn && was.Power == target.PowerOn && was.NodeID != is.NodeID:
 			events = append(events, target.PlatformEvent{
 				Kind: target.PlatformMoved, VM: vm, NodeID: is.NodeID, From: was.NodeID,
-				Text: fmt.Sprintf("VM moved from host %s to host %s", name(was.NodeID), name(is.NodeID)),
+				Text: fmt.Sprintf("VM %s moved from host %s to host %s", vm, name(was.NodeID), name(is.NodeID)),
 			})
 		case is.Power == target.PowerOff && was.Power == target.PowerOn:
 			events = append(events, target.PlatformEvent{
-				Kind: target.PlatformStopped, VM: vm, NodeID: was.NodeID, Text: "VM is " + ahv.Off,
+				Kind: target.PlatformStopped, VM: vm, NodeID: was.NodeID, Text: fmt.Sprintf("VM %s is off", vm),
 			})
 		}
 	}

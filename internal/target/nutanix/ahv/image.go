@@ -57,6 +57,11 @@ func (c Images) Find(ctx context.Context, name string) (Image, error) {
 	if err != nil {
 		return Image{}, err
 	}
+	return PickImage(all, name)
+}
+
+// PickImage finds an image by name or id.
+func PickImage(all []Image, name string) (Image, error) {
 	return pick(all, choice[Image]{
 		kind: "image", name: name, id: func(i Image) string { return i.ExtID }, called: func(i Image) string { return i.Name },
 		hint: "upload it in Prism Central, or write the path of a file, with a slash in it, into \"templates\"",

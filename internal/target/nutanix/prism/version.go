@@ -49,6 +49,16 @@ func (c *Client) version(ctx context.Context, namespace string) (string, error) 
 	return version, nil
 }
 
+// Know negotiates the versions of namespaces, or returns why they cannot be used.
+func (c *Client) Know(ctx context.Context, namespaces ...string) error {
+	for _, namespace := range namespaces {
+		if _, err := c.version(ctx, namespace); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Versions returns the negotiated versions by namespace.
 func (c *Client) Versions() map[string]string {
 	c.mu.Lock()
