@@ -28,7 +28,11 @@ func TestMain(m *testing.M) {
 			Generators: map[string]load.Generator{}, Version: "test", Stderr: os.Stderr,
 		}))
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if built.dir != "" {
+		_ = os.RemoveAll(built.dir)
+	}
+	os.Exit(code)
 }
 
 const (
