@@ -43,8 +43,7 @@ type nodeMeter struct {
 
 func newNodeMeter(t target.Target, r *recorder, estimate time.Duration, tag target.Tag) *nodeMeter {
 	m := &nodeMeter{record: r, tag: tag, period: meterPeriod, estimate: estimate, firstNode: map[string]string{}}
-	m.source, _ = t.(target.NodeMeter)
-	m.vms, _ = t.(target.VMMeter)
+	m.source, m.vms = target.Meters(t)
 	if estimate < meterShortRun {
 		m.period = meterPeriodShort
 	}
@@ -85,7 +84,9 @@ func (m *nodeMeter) read(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		m.vmsRead, m.vmPeriod = now, vmPeriod(m.period, max(m.estimate, now.Sub(m.began)), len(vms))
+		if len(vms) > 0 { // the platform may have had nothing new
+			m.vmsRead, m.vmPeriod = now, vmPeriod(m.period, max(m.estimate, now.Sub(m.began)), len(vms))
+		}
 		m.record.Samples(evaluate.NodeSamples(nodes, m.record.now()))
 		m.record.Samples(m.vmSamples(vms))
 		return nil

@@ -31,11 +31,21 @@ const (
 	CapHostShell Capability = "host-shell"
 )
 
-// Capabilities lists the capabilities of t in a fixed order, detected from the interfaces it implements.
+// Limited is a target that offers less than its type does: capabilities that are missing in this cluster or for this user, with one
+// sentence each on the reason.
+type Limited interface {
+	Missing() map[Capability]string
+}
+
+// Capabilities lists the capabilities of t in a fixed order: those whose interfaces it implements, without those that it calls missing.
 func Capabilities(t Target) []Capability {
 	var have []Capability
+	var missing map[Capability]string
+	if l, ok := t.(Limited); ok {
+		missing = l.Missing()
+	}
 	add := func(ok bool, c Capability) {
-		if ok {
+		if _, lacks := missing[c]; ok && !lacks {
 			have = append(have, c)
 		}
 	}

@@ -262,8 +262,9 @@ type ReadyChecker interface {
 // NodeSample is one reading of a node's use, as cluster metrics show it.
 type NodeSample struct {
 	NodeID string `json:"node_id"`
-	// Metric has X-Ray's name. Every NodeMeter reads CpuUsage.Avg.Percent, CpuUsage.Avg.Megahertz, MemUsage.Avg.Percent,
-	// NetReceived.Avg.KilobytesPerSecond and NetTransmitted.Avg.KilobytesPerSecond; a kilobyte is 1024 bytes here.
+	// Metric has X-Ray's name: CpuUsage.Avg.Percent, CpuUsage.Avg.Megahertz, MemUsage.Avg.Percent,
+	// NetReceived.Avg.KilobytesPerSecond or NetTransmitted.Avg.KilobytesPerSecond; a kilobyte is 1024 bytes here. One that
+	// the target does not count is missing, never zero: a Kubernetes cluster does not know the clock rate of its CPUs.
 	Metric     string    `json:"metric"`
 	At         time.Time `json:"at"`
 	Value      float64   `json:"value"`
@@ -271,7 +272,8 @@ type NodeSample struct {
 	UnitSymbol string    `json:"unit,omitempty"`
 }
 
-// NodeMeter reads cluster metrics, one sample per node and metric.
+// NodeMeter reads cluster metrics: at most one sample per node and metric, since the last reading. Where the platform collects
+// less often than it is read, a reading may have nothing new.
 type NodeMeter interface {
 	SampleNodes(ctx context.Context) ([]NodeSample, error)
 }

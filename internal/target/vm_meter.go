@@ -2,6 +2,7 @@ package target
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -15,6 +16,9 @@ const (
 	VMCPUUsage VMMetric = "cpu_usage_ratio"
 	// VMCPUSteal is the time in which vCPUs were runnable and waited for a CPU of the host, per time and vCPU.
 	VMCPUSteal VMMetric = "cpu_steal_ratio"
+	// VMCPUThrottled is the share of scheduling periods in which the VM had used up its CPU limit and was stopped until the
+	// next one: 0 to 1. Only targets that limit VMs in that way count it, such as pods of Kubernetes.
+	VMCPUThrottled VMMetric = "cpu_throttled_ratio"
 	// VMMemory is the memory of the host that the VM uses.
 	VMMemory VMMetric = "memory_resident_bytes"
 
@@ -33,7 +37,7 @@ const (
 // VMMetrics lists all metrics in the order of reports.
 func VMMetrics() []VMMetric {
 	return []VMMetric{
-		VMCPUUsage, VMCPUSteal, VMMemory, VMReads, VMWrites, VMReadBytes, VMWritten, VMReadTime, VMWriteTime, VMReceived, VMTransmitted,
+		VMCPUUsage, VMCPUSteal, VMCPUThrottled, VMMemory, VMReads, VMWrites, VMReadBytes, VMWritten, VMReadTime, VMWriteTime, VMReceived, VMTransmitted,
 	}
 }
 
@@ -54,4 +58,16 @@ type VMSample struct {
 // the target does not count is missing too.
 type VMMeter interface {
 	SampleVMs(ctx context.Context, tag Tag) ([]NodeSample, []VMSample, error)
+}
+
+// Meters returns the meters that t has and that read something there; nil: none. A target that reads VMs alone has both.
+func Meters(t Target) (nodes NodeMeter, vms VMMeter) {
+	have := Capabilities(t)
+	if slices.Contains(have, CapVMMeter) {
+		vms, _ = t.(VMMeter)
+	}
+	if vms != nil || slices.Contains(have, CapNodeMeter) {
+		nodes, _ = t.(NodeMeter)
+	}
+	return nodes, vms
 }

@@ -61,6 +61,7 @@ func newKubeInstall(p *console.Process) *cobra.Command {
 	f.StringVar(&i.Kind, "kind", rights.KindPod, "kind of VMs: "+strings.Join(rights.Kinds(), " or "))
 	f.BoolVar(&i.Nodes, "nodes", false, "add a ClusterRole that lists nodes and storage classes")
 	f.BoolVar(&i.Drain, "maintenance", false, "add a ClusterRole that drains nodes")
+	f.BoolVar(&i.Metrics, "metrics", false, "add the rights to read the metrics of nodes and VMs, which reach beyond the namespace")
 	f.StringVar(&i.Scenario, "job", "", "add a Job that runs this `SCENARIO`")
 	f.StringVar(&i.Image, "image", "", "container image with bragg, for the Job")
 	f.StringVar(&i.AgentImage, "agent-image", "", "container image of agents, for the Job")

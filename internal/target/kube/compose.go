@@ -61,6 +61,9 @@ type (
 // compose makes the target of what the cluster and the target file offer.
 func compose(ctx context.Context, t *Target) (target.Target, error) {
 	offered, err := t.builder.snapshots.Offered(ctx)
+	if err == nil {
+		err = t.metrics.choose(ctx)
+	}
 	if err != nil {
 		t.client.Close()
 		return nil, err

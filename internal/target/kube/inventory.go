@@ -48,7 +48,7 @@ func (t *Target) Inventory(ctx context.Context) (target.Inventory, error) {
 	for _, n := range nodes {
 		i.Nodes = append(i.Nodes, n.describe())
 	}
-	i.Facts = slices.Concat(c.Facts, t.facts(ctx, nodes), lacks.Facts(), t.power.bmcs.Facts())
+	i.Facts = slices.Concat(c.Facts, t.facts(ctx, nodes), t.metrics.facts(), lacks.Facts(), t.power.bmcs.Facts())
 	return i, nil
 }
 

@@ -25,6 +25,7 @@ import (
 	"github.com/braggdev/bragg/internal/target/bmc"
 	"github.com/braggdev/bragg/internal/target/kube/api"
 	"github.com/braggdev/bragg/internal/target/kube/disks"
+	"github.com/braggdev/bragg/internal/target/kube/object"
 	"github.com/braggdev/bragg/internal/target/kube/rights"
 	"github.com/braggdev/bragg/internal/target/kube/virt"
 )
@@ -41,7 +42,8 @@ type Target struct {
 	*agents     // connections to agents
 	*reports    // events of the platform
 	*maintenance
-	power *nodePower
+	*metrics // of nodes and pods
+	power    *nodePower
 }
 
 var (
@@ -56,6 +58,9 @@ var (
 	_ target.HostChecker  = (*Target)(nil)
 	_ target.EventWatcher = (*Target)(nil)
 	_ target.Maintainer   = (*Target)(nil)
+	_ target.NodeMeter    = (*Target)(nil)
+	_ target.VMMeter      = (*Target)(nil)
+	_ target.Limited      = (*Target)(nil)
 )
 
 // Provider is the entry of the list of providers.
@@ -131,17 +136,20 @@ func assemble(c target.Config, o target.OpenOptions, s settings, client *api.Cli
 	claims := disks.NewClaims(client, disks.Options{Class: s.class, Access: s.access, Patience: s.patience})
 	builds := &builder{cluster: hosts, claims: claims, snapshots: disks.NewSnapshots(client, s.snapshotClass, s.patience), settings: s}
 	calls := &agents{cluster: hosts, mode: s.agents}
-	told := &reports{cluster: hosts}
+	told, figures := &reports{cluster: hosts}, &metrics{cluster: hosts}
 	if s.kind == rights.KindKubeVirt {
 		m := newMachines(hosts, s, o.Authority)
-		builds.machines, calls.vms, told.vms, hosts.runner, hosts.watched = m, m, m, m, []waiter{m.virt}
+		launchers := api.NewMirror[pod](client, api.Pods, object.Ours)
+		builds.machines, calls.vms, told.vms, hosts.runner, hosts.watched = m, m, m, m, []waiter{m.virt, launchers}
+		figures.pods = launchers
 	} else {
 		p := newPods(hosts, s, client, o.Authority)
 		calls.vms, told.vms, hosts.runner, hosts.watched = p, p, p, []waiter{p.mirror}
+		figures.pods = p.mirror
 	}
 	calls.link = &agentlink.Dialer{Authority: o.Authority, AddressOf: calls.AddressOf, MayAnswer: calls.mayAnswer, Dial: calls.dial}
 	return &Target{
-		cluster: hosts, power: power, agents: calls, reports: told, builder: builds,
+		cluster: hosts, power: power, agents: calls, reports: told, builder: builds, metrics: figures,
 		remover:     &remover{cluster: hosts, claims: claims, snapshots: builds.snapshots, run: hosts.runner, agents: calls, locks: locks},
 		maintenance: &maintenance{cluster: hosts, locks: &target.KeyLocks{}, limit: evictMax},
 		operations:  &operations{cluster: hosts, run: hosts.runner, agents: calls, locks: locks},

@@ -34,6 +34,8 @@ type Harness struct {
 	ReadDisk  func(t *testing.T, vm target.VM, d target.Disk, offset int64, length int) []byte
 	// Leftovers returns what a deleted VM left behind: processes, files. Nil if nothing can be left.
 	Leftovers func(t *testing.T, before target.Target) []string
+	// Uncounted are the metrics of nodes and VMs that the target does not count: they have no value, rather than zero.
+	Uncounted []string
 }
 
 // Run runs the suite.

@@ -328,33 +328,52 @@ const answerMax = 64 << 20
 
 // Raw makes a call at a path of the API, such as a subresource, with a JSON body, and returns the body of the answer.
 func (c *Client) Raw(ctx context.Context, method, path string, body []byte) (answer []byte, err error) {
+	err = c.call(ctx, method+" "+path, func(ctx context.Context) (err error) {
+		answer, err = c.raw(ctx, method, path, body)
+		return err
+	})
+	return answer, err
+}
+
+// Once reads a path of the API in one attempt, for what is soon read again anyway.
+func (c *Client) Once(ctx context.Context, path string) ([]byte, error) {
+	ctx, cancel := c.bounded(ctx)
+	defer cancel()
+	answer, err := c.raw(ctx, http.MethodGet, path, nil)
+	switch {
+	case err == nil:
+		return answer, nil
+	case ctx.Err() != nil:
+		return nil, c.ended(ctx)
+	}
+	return nil, c.explain("GET "+path, err)
+}
+
+func (c *Client) raw(ctx context.Context, method, path string, body []byte) ([]byte, error) {
 	base, err := c.base()
 	if err != nil {
 		return nil, err
 	}
-	at := base.JoinPath(path).String()
-	err = c.call(ctx, method+" "+path, func(ctx context.Context) error {
-		request, err := http.NewRequestWithContext(ctx, method, at, bytes.NewReader(body))
-		if err != nil {
-			return err
-		}
-		request.Header.Set("Accept", "application/json")
-		request.Header.Set("Content-Type", "application/json")
-		given, err := c.http.Do(request)
-		if err != nil {
-			return err
-		}
-		defer given.Body.Close()
-		if answer, err = io.ReadAll(io.LimitReader(given.Body, answerMax)); err != nil || given.StatusCode < http.StatusBadRequest {
-			return err
-		}
-		var status metav1.Status
-		if json.Unmarshal(answer, &status) == nil && status.Kind == "Status" {
-			return apierrors.FromObject(&status)
-		}
-		return apierrors.NewGenericServerResponse(given.StatusCode, method, schema.GroupResource{Resource: path}, "", string(answer), 0, true)
-	})
-	return answer, err
+	request, err := http.NewRequestWithContext(ctx, method, base.JoinPath(path).String(), bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Accept", "application/json")
+	request.Header.Set("Content-Type", "application/json")
+	given, err := c.http.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer given.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(given.Body, answerMax))
+	if err != nil || given.StatusCode < http.StatusBadRequest {
+		return answer, err
+	}
+	var status metav1.Status
+	if json.Unmarshal(answer, &status) == nil && status.Kind == "Status" {
+		return nil, apierrors.FromObject(&status)
+	}
+	return nil, apierrors.NewGenericServerResponse(given.StatusCode, method, schema.GroupResource{Resource: path}, "", string(answer), 0, true)
 }
 
 // Everywhere lists the objects of a resource in all namespaces.

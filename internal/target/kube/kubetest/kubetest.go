@@ -59,6 +59,14 @@ type change struct {
 	labels   map[string]any
 }
 
+const metricsGroup = "metrics.k8s.io"
+
+// Resources of the metrics API: without objects of the first the cluster has none.
+const (
+	MetricsPods  = metricsGroup + "/pods"
+	MetricsNodes = metricsGroup + "/nodes"
+)
+
 // Namespace is the only one.
 const Namespace = "bench"
 
@@ -233,6 +241,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		resource, name = located(parts[2:])
 	case len(parts) >= 3 && parts[0] == "apis":
 		resource, name = located(parts[3:])
+		if parts[1] == metricsGroup {
+			resource = metricsGroup + "/" + resource // its kinds have the names of others
+		}
 	}
 	verb := map[string]string{"GET": "get", "POST": "create", "PUT": "update", "DELETE": "delete"}[r.Method]
 	if verb == "get" && name == "" {
@@ -243,6 +254,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	s.mu.Lock()
 	s.calls[verb+" "+resource]++
+	if strings.HasSuffix(r.URL.Path, kubeletPath) {
+		s.calls["scrape "+name]++
+		verb, resource = "get", "nodes/proxy"
+	}
 	token, denied, without, fault := s.Token, s.Denied[verb+" "+resource], s.Without[resource], s.Fault
 	s.mu.Unlock()
 	if fault != nil {
@@ -258,12 +273,16 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusOK, Object{"gitVersion": "v1.34.0-simulated"})
 	case resource == "selfsubjectrulesreviews", resource == "selfsubjectaccessreviews":
 		s.review(w, r, resource)
-	case resource == "" || without:
+	case resource == metricsGroup+"/" && len(s.Objects(MetricsPods)) > 0:
+		answer(w, http.StatusOK, Object{"kind": "APIResourceList"})
+	case resource == "" || resource == metricsGroup+"/" || without:
 		fail(w, http.StatusNotFound, "NotFound", "the server could not find the requested resource")
 	case denied:
 		fail(w, http.StatusForbidden, "Forbidden", fmt.Sprintf("%s is forbidden: User \"simulated\" cannot %s resource %q", resource, verb, resource))
 	case strings.HasSuffix(r.URL.Path, "/eviction"):
 		s.evict(w, name)
+	case strings.HasSuffix(r.URL.Path, kubeletPath):
+		kubelet(s, w, name)
 	case verb == "watch":
 		s.watch(w, r, resource)
 	default:
@@ -307,6 +326,9 @@ func (s *Server) review(w http.ResponseWriter, r *http.Request, resource string)
 	if resource == "selfsubjectaccessreviews" {
 		a := at(body, "spec", "resourceAttributes")
 		name := text(a, "resource")
+		if text(a, "group") == metricsGroup {
+			name = metricsGroup + "/" + name
+		}
 		if sub := text(a, "subresource"); sub != "" {
 			name += "/" + sub
 		}

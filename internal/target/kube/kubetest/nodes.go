@@ -14,8 +14,9 @@ func (s *Server) AddNode(name, uuid string) {
 	s.Put("nodes", Object{
 		"apiVersion": "v1", "kind": "Node", "metadata": Object{"name": name, "labels": Object{"kubernetes.io/hostname": name}},
 		"status": Object{
-			"allocatable": Object{"cpu": "8", "memory": "16Gi"}, "conditions": []any{Object{"type": "Ready", "status": "True"}},
-			"nodeInfo": Object{"systemUUID": uuid, "bootID": uuid, "kubeletVersion": "v1.34.0-simulated", "osImage": "simulated", "kernelVersion": "6.1", "containerRuntimeVersion": "simulated"},
+			"capacity": Object{"cpu": "8", "memory": "16Gi"}, "allocatable": Object{"cpu": "8", "memory": "16Gi"},
+			"conditions": []any{Object{"type": "Ready", "status": "True"}},
+			"nodeInfo":   Object{"systemUUID": uuid, "bootID": uuid, "kubeletVersion": "v1.34.0-simulated", "osImage": "simulated", "kernelVersion": "6.1", "containerRuntimeVersion": "simulated"},
 		},
 	})
 }

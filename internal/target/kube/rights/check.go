@@ -76,7 +76,8 @@ func Check(ctx context.Context, c *api.Client, list []Right) (Lacks, error) {
 		missing := r
 		missing.Verbs = nil
 		for _, verb := range r.Verbs {
-			if granted(rules.Status.ResourceRules, r, verb) {
+			// Rules of the namespace may name objects that are in none, which they do not grant.
+			if !r.Cluster && granted(rules.Status.ResourceRules, r, verb) {
 				continue
 			}
 			allowed, err := may(ctx, c, r, verb)

@@ -13,8 +13,9 @@ type Install struct {
 	Namespace string
 	Account   string // of the service account; "": bragg
 	Kind      string // of VMs, one of Kinds
-	// Nodes adds a ClusterRole that lists nodes and storage classes; Drain adds what maintenance of nodes needs.
-	Nodes, Drain bool
+	// Nodes adds a ClusterRole that lists nodes and storage classes; Drain adds what maintenance of nodes needs, Metrics what
+	// metrics of nodes and VMs need.
+	Nodes, Drain, Metrics bool
 	// Image is a container image with bragg, for a Job that runs Scenario; "": no Job.
 	Image, Scenario string
 	// AgentImage and Class are those of the target file of the Job.
@@ -73,6 +74,9 @@ func (i Install) Manifests() (string, error) {
 	}
 	name := i.account()
 	rights := Of(i.Kind)
+	if i.Metrics {
+		rights = append(rights, Metrics()...)
+	}
 	documents := []string{
 		fmt.Sprintf("apiVersion: v1\nkind: Namespace\nmetadata:\n  name: %s\n", i.Namespace),
 		fmt.Sprintf("apiVersion: v1\nkind: ServiceAccount\nmetadata:\n  name: %s\n  namespace: %s\n", name, i.Namespace),
@@ -83,7 +87,7 @@ func (i Install) Manifests() (string, error) {
 	if i.Drain {
 		everywhere = append(everywhere, Maintenance()...)
 	}
-	if i.Nodes || i.Drain {
+	if i.Nodes || i.Drain || i.Metrics {
 		cluster := i.Namespace + "-" + name
 		documents = append(documents, role("ClusterRole", cluster, "", everywhere), binding("ClusterRole", cluster, name, i.Namespace))
 	}

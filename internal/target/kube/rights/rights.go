@@ -76,6 +76,20 @@ func Maintenance() []Right {
 	}
 }
 
+// Kubelets is the resource through which kubelets are read.
+const Kubelets = "nodes/proxy"
+
+// Metrics lists what reading the utilization of nodes and VMs needs beside. The first is enough; the others, for the metrics API, grant
+// less: with nodes/proxy, a user can also run commands in the pods of all namespaces, by the kubelets.
+func Metrics() []Right {
+	const without = "metrics of nodes and VMs are those of the metrics API, or none"
+	return []Right{
+		{Resource: Kubelets, Verbs: []string{"get"}, Without: without, Cluster: true},
+		{Group: "metrics.k8s.io", Resource: "pods", Verbs: []string{"list"}, Without: without},
+		{Group: "metrics.k8s.io", Resource: "nodes", Verbs: []string{"list"}, Without: without, Cluster: true},
+	}
+}
+
 // Of lists the rights for one kind of VMs.
 func Of(kind string) []Right {
 	if kind == KindKubeVirt {
