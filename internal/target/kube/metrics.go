@@ -55,7 +55,7 @@ func (m *metrics) absent(why string) {
 func (m *metrics) Missing() map[target.Capability]string { return m.missing }
 
 func (m *metrics) facts() []target.Fact {
-	return []target.Fact{{Name: "metrics of nodes and VMs", Value: m.from}}
+	return []target.Fact{{Name: "cluster and VM metrics", Value: m.from}}
 }
 
 // SampleNodes returns what is new of nodes that answer.

@@ -51,7 +51,7 @@ func factOf(i target.Inventory, name string) string {
 	return ""
 }
 
-const metricsFact = "metrics of nodes and VMs"
+const metricsFact = "cluster and VM metrics"
 
 // Values are those of the kubelets, in the units of the contract.
 func TestMetrics(t *testing.T) {
