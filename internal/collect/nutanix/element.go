@@ -42,7 +42,7 @@ func (p *element) Collect(ctx context.Context) (collect.Reading, error) {
 		for _, one := range answer.Entities {
 			e := entity{kind: of.kind, name: one.Name, node: one.HostName}
 			if of.kind == "vm" {
-				e.name = one.VMName
+				e.name, e.vm = one.VMName, one.VMName
 			}
 			if of.kind == "container" && !p.o.Reads(e.name) || of.kind == "vm" && !p.o.ReadsVM(e.name) {
 				continue

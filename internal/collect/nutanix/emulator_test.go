@@ -19,7 +19,7 @@ type steady struct{}
 
 func (steady) Value(e stats.Entity, metric string, _ time.Time) (float64, bool) {
 	switch {
-	case metric == "controllerNumReadIops":
+	case metric == "controllerNumReadIops", metric == "controllerNumIops":
 		return 500, true
 	case strings.HasPrefix(metric, "controllerAvgReadIoLatency"), strings.HasPrefix(metric, "controllerAvgWriteIoLatency"):
 		return 800, true
@@ -29,11 +29,13 @@ func (steady) Value(e stats.Entity, metric string, _ time.Time) (float64, bool) 
 		return 125_000, e.Kind == stats.Host
 	case metric == "controllerRandomIoPpm":
 		return 900_000, true
+	case metric == "controllerSeqIoPpm":
+		return 100_000, true
 	}
 	return 0, false
 }
 
-// TestEmulator reads the emulator of Prism: its containers, hosts, and the VM of the run that has power, while it is busy at times.
+// TestEmulator reads the emulator of Prism: its cluster, containers, hosts, and the VM of the run that has power, with its disk, while it is busy at times.
 func TestEmulator(t *testing.T) {
 	e, err := prismemulator.New(prismemulator.Options{Stats: steady{}, Faults: []faults.Rule{{Request: "GET /api/*/*/stats/*/*", Skip: 1, Times: 1, Status: 503}}})
 	if err != nil {
@@ -43,7 +45,8 @@ func TestEmulator(t *testing.T) {
 	var clusterID string
 	e.State.Read(func(d *state.Data) { clusterID = d.Cluster.ID })
 	for _, name := range []string{"OLTP-0001", "foreign"} {
-		task, _, err := e.State.CreateVM(state.VMSpec{Name: name, Sockets: 1, CoresPerSocket: 1, MemoryBytes: 1 << 30, ClusterID: clusterID, PowerOn: true})
+		task, _, err := e.State.CreateVM(state.VMSpec{Name: name, Sockets: 1, CoresPerSocket: 1, MemoryBytes: 1 << 30, ClusterID: clusterID, PowerOn: true,
+			Disks: []state.DiskSpec{{Bus: "SCSI", Index: 1, SizeBytes: 1 << 20}}})
 		if err == nil {
 			err = e.State.Await(task)
 		}
@@ -85,6 +88,8 @@ func TestEmulator(t *testing.T) {
 		collect.OperationsRate + " container read": 500, collect.OperationsRate + " host read": 500, collect.OperationsRate + " vm read": 500,
 		collect.OperationsRate + " vm write": 0, collect.Latency + " container read": 0.0008, collect.Latency + " vm read": 0.0008,
 		collect.CPUUsage + " host ": 0.125, collect.RandomShare + " vm ": 0.9,
+		collect.OperationsRate + " cluster read": 500, collect.OperationsRate + " disk read": 500, collect.OperationsRate + " disk write": 0,
+		collect.Latency + " disk read": 0.0008, collect.RandomShare + " disk ": 0.9,
 	} {
 		if len(seen[key]) != 1 || !seen[key][want] {
 			t.Errorf("%s: got %v, want %v", key, seen[key], want)

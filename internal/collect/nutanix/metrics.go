@@ -84,6 +84,20 @@ func plain(name string) string {
 	return name
 }
 
+// derive adds what follows from other statistics of the same time: of disks of VMs, Prism has neither writes per second nor the share of random
+// operations.
+func derive(values map[string]float64) {
+	missing := func(name string) bool { _, ok := values[name]; return !ok }
+	all, counted := values["controllernumiops"]
+	reads, read := values["controllernumreadiops"]
+	if counted && read && missing("controllernumwriteiops") && all >= reads && reads >= 0 {
+		values["controllernumwriteiops"] = all - reads
+	}
+	if sequential, ok := values["controllerseqioppm"]; ok && all > 0 && sequential >= 0 && missing("controllerrandomioppm") {
+		values["controllerrandomioppm"] = 1e6 - sequential
+	}
+}
+
 // sampleOf makes the sample of one value. others has all statistics of the same time by their plain names. Prism writes −1 for unknown values, and
 // 0 for latencies without operations.
 func sampleOf(e entity, name string, value float64, others map[string]float64, at time.Time) (collect.Sample, bool) {

@@ -1,7 +1,7 @@
 // Package nutanix reads statistics of Nutanix clusters: of Prism Central by API v4, and of Prism Element by v2 and v1, where v4 does not exist.
 //
 //	detect ──▶ v4.go │ element.go (v2, v1)
-//	storage containers, hosts, VMs ──metrics.go──▶ samples
+//	clusters, storage containers, hosts, VMs and their disks ──metrics.go──▶ samples
 //
 // Prism samples every 30 seconds and shows a sample up to about 20 seconds later. Samples of v4 have times; those of Prism Element have none.
 package nutanix
@@ -31,6 +31,7 @@ const (
 	pageMax     = 100 // entities of one page, the most that Prism gives
 	pagesMax    = 100
 	entitiesMax = 500 // of one kind; each is a request
+	disksMax    = 100 // of all VMs
 	triesMax    = 3   // of a request that Prism refuses because it is busy
 	busyPause   = time.Second
 )
@@ -123,10 +124,11 @@ func (p *prism) Close() error {
 	return nil
 }
 
-// entity is a container, host or VM.
+// entity is a cluster, container, host, VM or disk of a VM.
 type entity struct {
-	kind    string // "container", "host", "vm"
-	name    string
+	kind    string // "cluster", "container", "host", "vm", "disk"
+	name    string // of a disk "scsi.1", as AHV writes it
+	vm      string // name of the VM, of itself and its disks
 	node    string // name of the host of a VM
 	path    string // of its statistics
 	cluster string
@@ -137,8 +139,11 @@ func (e entity) labels() map[string]string {
 	switch e.kind {
 	case "host":
 		labels[collect.LabelNode] = e.name
-	case "vm":
-		labels[collect.LabelVM] = e.name
+	case "vm", "disk":
+		labels[collect.LabelVM] = e.vm
 	}
 	return labels
 }
+
+// records reports whether the statistics are one record for each time.
+func (e entity) records() bool { return e.vm != "" }

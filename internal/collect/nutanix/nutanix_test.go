@@ -98,6 +98,9 @@ func (p *prism) v4(r *http.Request) any {
 		return object{"data": "v4.2"}
 	case "/api/clustermgmt/v4.2/config/storage-containers":
 		return object{"data": []object{{"containerExtId": "c1", "name": "default", "clusterName": "cl"}, {"containerExtId": "c2", "name": "other"}}, "metadata": object{"totalAvailableResults": 2}}
+	case "/api/clustermgmt/v4.2/config/clusters":
+		central := object{"extId": "pc", "name": "Unnamed", "config": object{"clusterFunction": []string{"PRISM_CENTRAL"}}}
+		return object{"data": []object{central, {"extId": "cl1", "name": "cl", "config": object{"clusterFunction": []string{"AOS"}}}}, "metadata": object{"totalAvailableResults": 2}}
 	case "/api/clustermgmt/v4.2/config/hosts":
 		return object{"data": []object{{"extId": "h1", "hostName": "host-a", "cluster": object{"uuid": "cl1"}}}, "metadata": object{"totalAvailableResults": 1}}
 	case "/api/vmm/v4.2/ahv/config/vms":
@@ -106,6 +109,8 @@ func (p *prism) v4(r *http.Request) any {
 		return object{"data": object{"$objectType": "clustermgmt.v4.stats.StorageContainerStats", "extId": "c1", "storageCapacityBytes": series(1000, 1000), "storageUsageBytes": series(300, 400),
 			"controllerNumReadIops": series(0, 400), "controllerReadIoBandwidthkBps": series(0, 1600), "controllerAvgReadIoLatencyuSecs": series(0, 750),
 			"controllerNumWriteIops": series(0, 0), "controllerAvgWriteIoLatencyuSecs": series(-1, -1)}}
+	case "/api/clustermgmt/v4.2/stats/clusters/cl1":
+		return object{"data": object{"extId": "cl1", "controllerNumReadIops": series(0, 500), "controllerAvgReadIoLatencyUsecs": series(0, 600), "hypervisorCpuUsagePpm": series(300000, 300000)}}
 	case "/api/clustermgmt/v4.2/stats/clusters/cl1/hosts/h1":
 		return object{"data": object{"extId": "h1", "hypervisorCpuUsagePpm": series(250000, 500000), "overallMemoryUsagePpm": series(100000, 100000)}}
 	case "/api/vmm/v4.2/ahv/stats/vms/vm1":
@@ -113,6 +118,10 @@ func (p *prism) v4(r *http.Request) any {
 			{"timestamp": at[0].Format("2006-01-02T15:04:05+00:00"), "controllerNumReadIops": 0, "controllerAvgReadIoLatencyMicros": 900},
 			{"timestamp": at[1].Format("2006-01-02T15:04:05+00:00"), "controllerNumReadIops": 300, "controllerAvgReadIoLatencyMicros": 900, "controllerRandomIoPpm": 800000,
 				"controllerWss120SecondUnionMb": 2, "controllerReadSourceEstoreSsdLocalBytes": 3000, "hypervisorCpuReadyTimePpm": 1000, "memoryUsagePpm": nil}}}}
+	case "/api/vmm/v4.2/ahv/stats/vms/vm1/disks/d1": // of disks it has the sum of operations, and the share of sequential ones
+		return object{"data": object{"extId": "d1", "vmExtId": "vm1", "stats": []object{
+			{"timestamp": at[0].Format("2006-01-02T15:04:05+00:00"), "controllerNumIops": 0, "controllerNumReadIops": 0, "controllerSeqIoPpm": 0},
+			{"timestamp": at[1].Format("2006-01-02T15:04:05+00:00"), "controllerNumIops": 300, "controllerNumReadIops": 250, "controllerSeqIoPpm": 300000, "controllerAvgWriteIoLatencyMicros": 400}}}}
 	}
 	return nil
 }
@@ -123,7 +132,8 @@ func (p *prism) page(r *http.Request) any {
 	for i := range p.vms {
 		all = append(all, object{"extId": fmt.Sprint("foreign", i), "name": fmt.Sprint("foreign", i), "powerState": "ON"})
 	}
-	all = append(all, object{"extId": "vm0", "name": "OLTP-0000", "powerState": "OFF"}, object{"extId": "vm1", "name": "OLTP-0001", "powerState": "ON", "host": object{"extId": "h1"}})
+	all = append(all, object{"extId": "vm0", "name": "OLTP-0000", "powerState": "OFF"}, object{"extId": "vm1", "name": "OLTP-0001", "powerState": "ON", "host": object{"extId": "h1"},
+		"disks": []object{{"extId": "d1", "diskAddress": object{"busType": "SCSI", "index": 1}}, {"extId": "unattached"}}})
 	page, _ := strconv.Atoi(r.URL.Query().Get("$page"))
 	limit, _ := strconv.Atoi(r.URL.Query().Get("$limit"))
 	return object{"data": all[min(page*limit, len(all)):min((page+1)*limit, len(all))], "metadata": object{"totalAvailableResults": len(all)}}
@@ -195,12 +205,16 @@ func TestPrismCentral(t *testing.T) {
 	same(t, "host", lines(r, "host", "host-a"), "cpu_usage_ratio [] 0.25 at first", "cpu_usage_ratio [] 0.5 at last", "memory_usage_ratio [] 0.1 at first", "memory_usage_ratio [] 0.1 at last")
 	same(t, "VM", lines(r, "vm", "OLTP-0001"), "operations_per_second [read] 0 at first", "operations_per_second [read] 300 at last", "latency_seconds [read] 0.0009 at last",
 		"random_operations_ratio [] 0.8 at last", "working_set_bytes [union 120s] 2.09715e+06 at last", "tier_bytes_per_second [read  ssd local] 100 at last", "cpu_ready_ratio [] 0.001 at last")
+	same(t, "cluster", lines(r, "cluster", "cl"), "operations_per_second [read] 0 at first", "operations_per_second [read] 500 at last",
+		"latency_seconds [read] 0.0006 at last", "cpu_usage_ratio [] 0.3 at first", "cpu_usage_ratio [] 0.3 at last")
+	same(t, "disk", lines(r, "disk", "scsi.1"), "operations_per_second [read] 0 at first", "operations_per_second [read] 250 at last", "operations_per_second [write] 0 at first",
+		"operations_per_second [write] 50 at last", "latency_seconds [write] 0.0004 at last", "random_operations_ratio [] 0.7 at last")
 	for _, s := range r.Samples {
-		if s.Labels["object"] == "vm" && (s.Labels["vm"] != "OLTP-0001" || s.Labels["node"] != "host-a") {
+		if (s.Labels["object"] == "vm" || s.Labels["object"] == "disk") && (s.Labels["vm"] != "OLTP-0001" || s.Labels["node"] != "host-a") {
 			t.Errorf("labels %v", s.Labels)
 		}
 	}
-	if len(lines(r, "container", "other")) > 0 || len(r.Missing) > 0 || r.Clock.IsZero() || len(p.requests) != 2+1+1+1+2+3 {
+	if len(lines(r, "container", "other")) > 0 || len(r.Missing) > 0 || r.Clock.IsZero() || len(p.requests) != 2+1+1+1+1+2+5 {
 		t.Errorf("missing %v, clock %v, requests %v", r.Missing, r.Clock, p.requests)
 	}
 }

@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/braggdev/bragg/internal/collect"
@@ -22,7 +24,7 @@ func (c *central) path(namespace, rest string) string {
 	return "/api/" + namespace + "/" + c.versions[namespace] + rest
 }
 
-// Collect implements collect.Collector. It lists containers, hosts and VMs, and reads the statistics of each of them.
+// Collect implements collect.Collector. It lists clusters, containers, hosts and VMs with their disks, and reads the statistics of each of them.
 func (c *central) Collect(ctx context.Context) (collect.Reading, error) {
 	var reading collect.Reading
 	entities, clock, err := c.entities(ctx)
@@ -40,7 +42,7 @@ func (c *central) Collect(ctx context.Context) (collect.Reading, error) {
 	failed := 0
 	for _, e := range entities {
 		query.Set("$select", "*")
-		if e.kind == "vm" {
+		if e.records() {
 			query.Set("$select", "stats/*") // of the records below the VM
 		}
 		samples, err := c.statistics(ctx, e, query)
@@ -70,6 +72,16 @@ type named struct {
 	Host struct {
 		ExtID string `json:"extId"`
 	}
+	Config struct {
+		Functions []string `json:"clusterFunction"`
+	}
+	Disks []struct {
+		ExtID   string `json:"extId"`
+		Address struct {
+			Bus   string `json:"busType"`
+			Index int    `json:"index"`
+		} `json:"diskAddress"`
+	} `json:"disks"`
 	ClusterExtID string `json:"clusterExtId"`
 	ClusterName  string `json:"clusterName"`
 	PowerState   string `json:"powerState"`
@@ -96,16 +108,30 @@ func (c *central) list(ctx context.Context, path string) (all []named, clock tim
 	return all, clock, nil
 }
 
-// entities lists what is read: containers, hosts, and running VMs of the run.
+// clusters lists those that Prism Central manages, of which it is not one.
+func (c *central) clusters(ctx context.Context) (out []entity, err error) {
+	all, _, err := c.list(ctx, c.path("clustermgmt", "/config/clusters"))
+	for _, one := range all {
+		if !slices.Contains(one.Config.Functions, "PRISM_CENTRAL") && len(out) < entitiesMax {
+			out = append(out, entity{kind: "cluster", name: one.Name, cluster: one.Name, path: c.path("clustermgmt", "/stats/clusters/"+one.ExtID)})
+		}
+	}
+	return out, err
+}
+
+// entities lists what is read: clusters, containers, hosts, and running VMs of the run with their disks.
 func (c *central) entities(ctx context.Context) ([]entity, time.Time, error) {
-	var out []entity
+	out, err := c.clusters(ctx)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
 	containers, clock, err := c.list(ctx, c.path("clustermgmt", "/config/storage-containers"))
 	if err != nil {
 		return nil, clock, err
 	}
-	for _, one := range containers {
+	for i, one := range containers {
 		id := cmp.Or(one.ContainerExtID, one.ExtID)
-		if c.o.Reads(one.Name) && len(out) < entitiesMax {
+		if c.o.Reads(one.Name) && i < entitiesMax {
 			out = append(out, entity{kind: "container", name: one.Name, cluster: one.ClusterName, path: c.path("clustermgmt", "/stats/storage-containers/"+id)})
 		}
 	}
@@ -125,18 +151,28 @@ func (c *central) entities(ctx context.Context) ([]entity, time.Time, error) {
 	if err != nil {
 		return nil, clock, err
 	}
-	count := 0
+	count, disks := 0, 0
 	for _, one := range vms {
 		if one.PowerState != "ON" || !c.o.ReadsVM(one.Name) || count >= entitiesMax {
 			continue
 		}
 		count++
-		out = append(out, entity{kind: "vm", name: one.Name, node: hostNames[one.Host.ExtID], path: c.path("vmm", "/ahv/stats/vms/"+one.ExtID)})
+		vm := entity{kind: "vm", name: one.Name, vm: one.Name, node: hostNames[one.Host.ExtID], path: c.path("vmm", "/ahv/stats/vms/"+one.ExtID)}
+		out = append(out, vm)
+		for _, d := range one.Disks {
+			if d.ExtID == "" || d.Address.Bus == "" || disks >= disksMax {
+				continue
+			}
+			disks++
+			disk := vm
+			disk.kind, disk.name, disk.path = "disk", fmt.Sprintf("%s.%d", strings.ToLower(d.Address.Bus), d.Address.Index), vm.path+"/disks/"+d.ExtID
+			out = append(out, disk)
+		}
 	}
 	return out, clock, nil
 }
 
-// statistics reads those of one entity. VMs have a list of records, one for each time; other entities have a list of times for each statistic.
+// statistics reads those of one entity. VMs and their disks have a list of records, one for each time; other entities have a list of times for each statistic.
 func (c *central) statistics(ctx context.Context, e entity, query url.Values) ([]collect.Sample, error) {
 	var answer struct{ Data map[string]json.RawMessage }
 	if _, err := c.get(ctx, collect.Call{Path: e.path, Query: query}, &answer); err != nil {
@@ -150,10 +186,10 @@ func (c *central) statistics(ctx context.Context, e entity, query url.Values) ([
 		byTime[at][plain(name)] = value
 	}
 	for name, raw := range answer.Data {
-		if e.kind == "vm" && name == "stats" {
+		if e.records() && name == "stats" {
 			var records []map[string]any
 			if json.Unmarshal(raw, &records) != nil {
-				return nil, fmt.Errorf("source %q: statistics of VM %q are not those of Prism", c.o.Source.Name, e.name)
+				return nil, fmt.Errorf("source %q: statistics of VM %q are not those of Prism", c.o.Source.Name, e.vm)
 			}
 			for _, record := range records {
 				text, _ := record["timestamp"].(string)
@@ -178,6 +214,7 @@ func (c *central) statistics(ctx context.Context, e entity, query url.Values) ([
 	}
 	var out []collect.Sample
 	for at, values := range byTime {
+		derive(values)
 		for name, value := range values {
 			if s, ok := sampleOf(e, name, value, values, at); ok {
 				out = append(out, s)

@@ -83,7 +83,7 @@ func forms(kind string) []form {
 		return counters(pair{p + "reads_total", p + "writes_total"}, pair{p + "read_bytes_total", p + "write_bytes_total"},
 			pair{p + "read_latency_seconds_total", p + "write_latency_seconds_total"}, pair{p + "reads_total", p + "writes_total"}, `,volume!~"HarddiskVolume.*"`)
 	case target.SourceNutanix:
-		return append(rates("container"), form{title: "random operations", unit: "%", query: "100 * avg(last_over_time(" + collect.RandomShare + "{S}[W]))",
+		return append(rates("container"), form{title: "random operations", unit: "%", query: "100 * avg(last_over_time(" + collect.RandomShare + `{S,object="vm"}[W]))`,
 			note: "Mean over the VMs of the run of the share that the storage categorizes as random."})
 	case target.SourceNetApp:
 		return append(rates("volume"), form{title: "disks zeroed", unit: "%", query: "100 * min(last_over_time(" + collect.Zeroed + "{S}[W]))",

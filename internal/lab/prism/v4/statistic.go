@@ -27,6 +27,18 @@ var vmMetrics = []string{
 	"hypervisorMemoryUsagePpm", "memoryUsagePpm", "hypervisorNumReceivedBytes", "hypervisorNumTransmittedBytes",
 }
 
+// diskMetrics and nicMetrics are those of disks and network cards of VMs: disks have no write operations per second.
+var (
+	diskMetrics = []string{
+		"controllerAvgIoLatencyMicros", "controllerAvgReadIoLatencyMicros", "controllerAvgWriteIoLatencyMicros", "controllerAvgReadIoSizeKb",
+		"controllerAvgWriteIoSizeKb", "controllerIoBandwidthKbps", "controllerReadIoBandwidthKbps", "controllerWriteIoBandwidthKbps", "controllerNumIops",
+		"controllerNumReadIops", "controllerNumIo", "controllerNumReadIo", "controllerNumWriteIo", "controllerReadIoPpm", "controllerWriteIoPpm",
+		"controllerSeqIoPpm", "controllerFrontendReadOps", "controllerFrontendWriteOps", "controllerRandomReadOps", "controllerRandomWriteOps",
+		"controllerUserBytes", "controllerVdiskCpuTimeMicros",
+	}
+	nicMetrics = []string{"networkDroppedReceivedPackets", "networkDroppedTransmittedPackets"}
+)
+
 // systemMetrics are those of clusters, hosts, disks and storage containers.
 var systemMetrics = []string{
 	"controllerAvgIoLatencyUsecs", "controllerAvgReadIoLatencyUsecs", "controllerAvgWriteIoLatencyUsecs", "controllerNumIops",
@@ -120,7 +132,14 @@ func (a *API) row(values url.Values, kind string, e stats.Entity) (rest.Object, 
 	if err != nil {
 		return nil, err
 	}
-	metrics, err := selected(values, vmMetrics)
+	known := vmMetrics
+	switch e.Kind {
+	case stats.VMDisk:
+		known = diskMetrics
+	case stats.NIC:
+		known = nicMetrics
+	}
+	metrics, err := selected(values, known)
 	if err != nil {
 		return nil, err
 	}
