@@ -135,7 +135,7 @@ func (p *Processes) Stop(id string, graceful bool) {
 		case <-time.After(stopMax):
 		}
 	}
-	_ = one.cmd.Process.Kill()
+	cutPower(one.cmd.Process)
 	<-one.done
 }
 

@@ -54,14 +54,33 @@ func command(agent []string, config, dir string, disks []state.MachineDisk) *exe
 
 // pressButton makes the guest shut down: the shell in its namespace passes the signal to the agent.
 func pressButton(p *os.Process) {
-	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", p.Pid, p.Pid))
-	if err != nil || len(strings.Fields(string(children))) == 0 {
+	if !signalGuest(p, syscall.SIGTERM) {
 		_ = p.Signal(syscall.SIGTERM)
-		return
+	}
+}
+
+// cutPower kills the first process of the namespace: its parent ends when the kernel has ended all processes in it. If the parent were
+// killed, it could be gone before them.
+func cutPower(p *os.Process) {
+	if !signalGuest(p, syscall.SIGKILL) {
+		_ = p.Kill()
+	}
+}
+
+// signalGuest signals the children of the process that made the namespaces; false: there are none. Without root the process is the agent itself,
+// whose children are its loads.
+func signalGuest(p *os.Process, s syscall.Signal) (sent bool) {
+	if os.Geteuid() != 0 {
+		return false
+	}
+	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", p.Pid, p.Pid))
+	if err != nil {
+		return false
 	}
 	for _, field := range strings.Fields(string(children)) {
 		if id, err := strconv.Atoi(field); err == nil {
-			_ = syscall.Kill(id, syscall.SIGTERM)
+			sent = syscall.Kill(id, s) == nil || sent
 		}
 	}
+	return sent
 }

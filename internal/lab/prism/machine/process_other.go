@@ -16,3 +16,5 @@ func command(agent []string, config, _ string, _ []state.MachineDisk) *exec.Cmd 
 }
 
 func pressButton(p *os.Process) { _ = p.Signal(os.Interrupt) }
+
+func cutPower(p *os.Process) { _ = p.Kill() }
