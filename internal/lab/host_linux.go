@@ -10,10 +10,11 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/braggdev/bragg/internal/lab/chassis"
-
 	"github.com/google/uuid"
 	"golang.org/x/sys/unix"
+
+	"github.com/braggdev/bragg/internal/lab/cable"
+	"github.com/braggdev/bragg/internal/lab/chassis"
 )
 
 // host is a host as its BMC sees it: power, and a first process while it is on.
@@ -93,7 +94,7 @@ func (h *host) powerOff() error {
 	if running == nil {
 		return nil
 	}
-	err := unplugHost(h.Name)
+	err := cable.Unplug(h.Name)
 	h.nursery.signal(running.init, unix.SIGKILL)
 	<-running.over
 	h.mu.Lock()
@@ -143,7 +144,7 @@ func (h *host) boot() error {
 	h.power, h.life, h.fault = chassis.PowerOn, born, ""
 	h.mu.Unlock()
 	go h.watch(born, progress)
-	if err := plugHost(h.Name, init.id); err != nil {
+	if err := h.lab.bridge(switchName, 0).Plug(h.Name, uplinkName, init.id); err != nil {
 		return errors.Join(err, h.powerOff())
 	}
 	if _, err := order.WriteString("go\n"); err != nil {
@@ -165,7 +166,7 @@ func (h *host) watch(l *life, progress *os.File) {
 	defer h.mu.Unlock()
 	l.up = false
 	if err := l.init.outcome(); err == nil {
-		if err := unplugHost(h.Name); err != nil {
+		if err := cable.Unplug(h.Name); err != nil {
 			h.fault = err.Error()
 		}
 		h.power, h.life = chassis.PowerOff, nil

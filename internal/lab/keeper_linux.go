@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/braggdev/bragg/internal/lab/cable"
 	"github.com/braggdev/bragg/internal/lab/chassis"
 
 	"golang.org/x/sys/unix"
@@ -186,6 +187,6 @@ func dhcpArguments(l *Lab) []string {
 		"--keep-in-foreground", "--conf-file=/dev/null", "--port=0", "--user=root", "--pid-file=", "--log-facility=-",
 		"--interface=" + switchName, "--bind-interfaces", "--except-interface=lo", "--no-hosts", "--no-resolv", "--no-ping",
 		"--dhcp-authoritative", "--dhcp-leasefile=" + l.LeaseFile(), "--dhcp-option=option:router", "--dhcp-lease-max=1000",
-		fmt.Sprintf("--dhcp-range=%s,%s,30m", nth(l.Subnet, dhcpAddress), nth(l.Subnet, dhcpAddressLast)),
+		fmt.Sprintf("--dhcp-range=%s,%s,30m", cable.Nth(l.Subnet, dhcpAddress), cable.Nth(l.Subnet, dhcpAddressLast)),
 	}
 }

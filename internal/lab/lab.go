@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/lab/cable"
 	"github.com/braggdev/bragg/internal/lab/chassis"
 )
 
@@ -143,7 +144,7 @@ func (l Folder) SSHKeyFile() string { return filepath.Join(l.Dir, "ssh", "client
 func (l Folder) KnownHostsFile() string { return filepath.Join(l.Dir, "ssh", "known_hosts") }
 
 // Controller is the machine's address in the lab's network.
-func (l *Lab) Controller() netip.Addr { return nth(l.Subnet, controllerAddress) }
+func (l *Lab) Controller() netip.Addr { return cable.Nth(l.Subnet, controllerAddress) }
 
 func (l Folder) controlSocket() string { return filepath.Join(l.Dir, "control") }
 

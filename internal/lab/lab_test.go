@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/lab/cable"
 )
 
 func TestValidate(t *testing.T) {
@@ -89,13 +90,13 @@ func TestAddressesOfALab(t *testing.T) {
 		numbers = append(numbers, hostAddress+i, bmcAddress+i)
 	}
 	for _, n := range numbers {
-		a := nth(subnet, n)
+		a := cable.Nth(subnet, n)
 		if !subnet.Contains(a) || seen[a] || n >= dhcpAddress {
 			t.Errorf("%d is %s", n, a)
 		}
 		seen[a] = true
 	}
-	if last := nth(subnet, guestAddressLast); last.String() != "10.213.11.250" || !subnet.Contains(last) {
+	if last := cable.Nth(subnet, guestAddressLast); last.String() != "10.213.11.250" || !subnet.Contains(last) {
 		t.Errorf("the last guest is %s", last)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/braggdev/bragg/internal/lab/cable"
 	"github.com/braggdev/bragg/internal/lab/chassis"
 )
 
@@ -58,7 +59,7 @@ func (l *Lab) libvirtTarget(connect string) string {
 	}
 	// A bridge's leases are nothing that libvirt knows of, so addresses are given out.
 	fmt.Fprintf(&b, "pool: %q\nnetwork: %q\naddresses: {first: %q, last: %q, prefix: %d}\noptions:\n  storage: shared\n", PoolName, PoolName,
-		nth(l.Subnet, guestAddress), nth(l.Subnet, guestAddressLast), l.Subnet.Bits())
+		cable.Nth(l.Subnet, guestAddress), cable.Nth(l.Subnet, guestAddressLast), l.Subnet.Bits())
 	l.writeEnd(&b)
 	return b.String()
 }

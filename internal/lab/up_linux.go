@@ -21,6 +21,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/durable"
+	"github.com/braggdev/bragg/internal/lab/cable"
 )
 
 // networkLock is held on the whole machine from the choice of a network until it is taken.
@@ -187,7 +188,7 @@ func (l *Lab) build(ctx context.Context, o *Options) (io.Closer, error) {
 		return nil, err
 	}
 	defer func() { _ = unlock() }()
-	used, err := usedNetworks()
+	used, err := cable.Used()
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +196,7 @@ func (l *Lab) build(ctx context.Context, o *Options) (io.Closer, error) {
 		return nil, err
 	}
 	for i := range l.Hosts {
-		l.Hosts[i].Address, l.Hosts[i].BMC = nth(l.Subnet, hostAddress+i), nth(l.Subnet, bmcAddress+i)
+		l.Hosts[i].Address, l.Hosts[i].BMC = cable.Nth(l.Subnet, hostAddress+i), cable.Nth(l.Subnet, bmcAddress+i)
 	}
 	if err := errors.Join(addressed(l), l.save()); err != nil {
 		return nil, err

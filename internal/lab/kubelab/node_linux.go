@@ -14,8 +14,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"github.com/braggdev/bragg/internal/lab/cable"
 )
 
 // power is a node from power on to power off.
@@ -97,8 +98,7 @@ func (k *keeper) startNode(name string) (progress *os.File, err error) {
 	k.mu.Lock()
 	k.nodes[name] = p
 	k.mu.Unlock()
-	port := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: name}, PeerName: uplinkName, PeerNamespace: netlink.NsPid(cmd.Process.Pid)}
-	err = plug(port)
+	err = k.description.bridge(0).Plug(name, uplinkName, cmd.Process.Pid)
 	if err == nil {
 		_, err = order.WriteString("go\n")
 	}
@@ -121,27 +121,12 @@ func (k *keeper) powerOff(name string) error {
 	if p == nil {
 		return nil
 	}
-	err := unplug(name)
+	err := cable.Unplug(name)
 	_ = p.init.Process.Kill() // it may have crashed
 	<-p.gone
 	return errors.Join(err, waitFor(context.Background(), "the control groups of "+name, func() error {
 		return removeGroups(groupName(k.ID) + "/" + name)
 	}))
-}
-
-// unplug removes the link of a node, at both ends.
-func unplug(node string) error {
-	port, err := netlink.LinkByName(node)
-	if errors.As(err, &netlink.LinkNotFoundError{}) {
-		return nil
-	}
-	if err == nil {
-		err = netlink.LinkDel(port)
-	}
-	if err != nil {
-		return fmt.Errorf("disconnect node %q: %w", node, err)
-	}
-	return nil
 }
 
 // ready returns nil when a node is ready in the given boot.

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/braggdev/bragg/internal/lab/cable"
 )
 
 const (
@@ -103,7 +105,7 @@ func (d *description) networkConfig(number int) string {
 				"type": "host-local", "dataDir": "/run/cni-addresses", "routes": []any{map[string]any{"dst": "0.0.0.0/0"}},
 				"ranges": []any{[]any{map[string]any{
 					"subnet": d.Subnet.String(), "gateway": d.apiAddress().String(),
-					"rangeStart": nth(d.Subnet, first+1).String(), "rangeEnd": nth(d.Subnet, first+podsOfNode-2).String(),
+					"rangeStart": cable.Nth(d.Subnet, first+1).String(), "rangeEnd": cable.Nth(d.Subnet, first+podsOfNode-2).String(),
 				}}},
 			},
 		}},

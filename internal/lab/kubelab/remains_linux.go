@@ -208,7 +208,11 @@ func ours(name string, backing map[string]string, dir string) bool {
 	return false
 }
 
+// detachLoop detaches a device. A test that looked into a volume and was killed may have left it mounted.
 func detachLoop(path string) error {
+	if err := unmountAll(path); err != nil {
+		return err
+	}
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
@@ -219,6 +223,24 @@ func detachLoop(path string) error {
 		return nil
 	}
 	return err
+}
+
+// unmountAll removes the mounts of a device from this mount namespace.
+func unmountAll(device string) error {
+	mounts, err := os.ReadFile("/proc/self/mounts")
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(string(mounts)) {
+		fields := strings.Fields(line)
+		if len(fields) < 2 || fields[0] != device {
+			continue
+		}
+		if err := unix.Unmount(fields[1], unix.MNT_DETACH); err != nil {
+			return fmt.Errorf("unmount %s: %w", fields[1], err)
+		}
+	}
+	return nil
 }
 
 // hierarchies lists the mount points of control groups: those of version 1, or the one of version 2.

@@ -16,7 +16,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
 
@@ -256,23 +255,4 @@ func lock(path string) (unlock func() error, err error) {
 			return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), f.Close())
 		}
 	}
-}
-
-// usedNetworks lists the networks that this machine has routes to.
-func usedNetworks() ([]netip.Prefix, error) {
-	routes, err := netlink.RouteList(nil, netlink.FAMILY_V4)
-	if err != nil {
-		return nil, fmt.Errorf("list routes: %w", err)
-	}
-	var used []netip.Prefix
-	for _, r := range routes {
-		if r.Dst == nil {
-			continue
-		}
-		a, ok := netip.AddrFromSlice(r.Dst.IP.To4())
-		if bits, _ := r.Dst.Mask.Size(); ok && bits > 0 { // the default route leads everywhere
-			used = append(used, netip.PrefixFrom(a, bits).Masked())
-		}
-	}
-	return used, nil
 }
