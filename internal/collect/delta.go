@@ -15,8 +15,9 @@ type Counters struct {
 type counter struct {
 	at    time.Time
 	value uint64
-	total float64 // since it was first read, without resets and wraps
+	total float64 // without resets and wraps; of counters beyond exactMax since it was first read
 	round uint64
+	wide  bool // it has been beyond 32 bits
 
 	delta   float64 // of the last two values; NaN if unknown
 	seconds float64
@@ -31,6 +32,8 @@ const (
 	// A value that decreased wrapped if it was in the last quarter of its range before and is in the first quarter now; else it restarted.
 	wrap32, wrap64 = float64(1 << 32), float64(1<<63) * 2
 	quarter        = 0.25
+	// exactMax is the largest number up to which a float64 has every whole number. Single operations would vanish in larger totals.
+	exactMax = 1 << 53
 )
 
 // Begin starts a reading. Counters that the reading before did not have are forgotten: their objects are gone.
@@ -43,12 +46,37 @@ func (c *Counters) Begin() {
 	c.round++
 }
 
-// Add takes a value of a counter at a time of the source.
-func (c *Counters) Add(key string, value uint64, at time.Time) {
+// Add takes the values of the counters of one object at a time of the source. Total, Rate and Mean name a counter by object and counter.
+func (c *Counters) Add(object string, values map[string]uint64, at time.Time) {
+	// All counters of an object restart together, those too that are higher by now than they were before. One that looks like a wrap beside one that does not is a restart too: 3.9 billion that become 70
+	// are one at 64 bits and may be the other at 32.
+	restarted := false
+	for name, value := range values {
+		if one := c.known[object+keySeparator+name]; one != nil && at.After(one.at) {
+			_, fell := one.difference(value)
+			restarted = restarted || fell
+		}
+	}
+	for name, value := range values {
+		c.add(object+keySeparator+name, value, at, restarted)
+	}
+}
+
+// keySeparator is in no name of an object.
+const keySeparator = "\xff"
+
+// Key names a counter of an object.
+func Key(object, name string) string { return object + keySeparator + name }
+
+func (c *Counters) add(key string, value uint64, at time.Time, restarted bool) {
 	one := c.known[key]
 	if one == nil {
 		if len(c.known) < countersMax {
-			c.known[key] = &counter{at: at, value: value, total: float64(value), delta: math.NaN(), round: c.round}
+			one = &counter{at: at, value: value, delta: math.NaN(), round: c.round, wide: float64(value) >= wrap32}
+			if value <= exactMax {
+				one.total = float64(value)
+			}
+			c.known[key] = one
 		}
 		return
 	}
@@ -57,26 +85,29 @@ func (c *Counters) Add(key string, value uint64, at time.Time) {
 	if seconds <= 0 {
 		return // the source shows the same reading again
 	}
-	delta, restarted := difference(one.value, value)
+	delta, fell := one.difference(value)
+	if restarted {
+		delta, fell = float64(value), true
+	}
 	one.total += delta
 	one.delta, one.seconds = delta, seconds
-	if restarted {
+	if fell {
 		one.delta = math.NaN() // what was counted before the restart is unknown
 	}
-	one.at, one.value = at, value
+	one.at, one.value, one.wide = at, value, one.wide || float64(value) >= wrap32
 }
 
 // difference returns how much a counter increased, across a wrap; after a restart, what it counted since.
-func difference(before, now uint64) (delta float64, restarted bool) {
-	if now >= before {
-		return float64(now - before), false
+func (c *counter) difference(now uint64) (delta float64, restarted bool) {
+	if now >= c.value {
+		return float64(now - c.value), false
 	}
-	b, n := float64(before), float64(now)
+	b, n := float64(c.value), float64(now)
 	switch {
-	case b < wrap32 && b > wrap32*(1-quarter) && n < wrap32*quarter:
+	case !c.wide && b > wrap32*(1-quarter) && n < wrap32*quarter:
 		return wrap32 - b + n, false
 	case b > wrap64*(1-quarter) && n < wrap64*quarter:
-		return float64(now - before), false // unsigned subtraction wraps likewise
+		return float64(now - c.value), false // unsigned subtraction wraps likewise
 	}
 	return n, true
 }

@@ -17,18 +17,20 @@ func TestCounters(t *testing.T) {
 		least              float64
 		repeat, forgetting bool
 	}{
-		"first":         {values: []uint64{100}, base: []uint64{10}, rate: math.NaN(), mean: math.NaN(), total: 100},
-		"increases":     {values: []uint64{100, 300}, base: []uint64{10, 30}, rate: 20, mean: 10, total: 300},
-		"wrap at 32":    {values: []uint64{math.MaxUint32 - 99, 100}, base: []uint64{10, 30}, rate: 20, mean: 10, total: math.MaxUint32 + 101},
-		"wrap at 64":    {values: []uint64{math.MaxUint64 - 99, 100}, base: []uint64{10, 30}, rate: 20, mean: 10, total: 1<<64 + 100},
-		"restart":       {values: []uint64{5000, 70}, base: []uint64{10, 30}, rate: math.NaN(), mean: math.NaN(), total: 5070},
-		"after restart": {values: []uint64{5000, 70, 170}, base: []uint64{10, 30, 40}, rate: 10, mean: 10, total: 5170},
-		"base restarts": {values: []uint64{100, 300}, base: []uint64{1000, 3}, rate: 20, mean: math.NaN(), total: 300},
-		"no operations": {values: []uint64{100, 100}, base: []uint64{10, 10}, rate: 0, mean: math.NaN(), total: 100},
-		"few":           {values: []uint64{100, 300}, base: []uint64{10, 19}, rate: 20, mean: math.NaN(), total: 300, least: 10},
-		"enough":        {values: []uint64{100, 300}, base: []uint64{10, 20}, rate: 20, mean: 20, total: 300, least: 10},
-		"repeated":      {values: []uint64{100, 300, 300}, base: []uint64{10, 30, 30}, rate: 20, mean: 10, total: 300, repeat: true},
-		"gone":          {values: []uint64{100, 300}, base: []uint64{10, 30}, rate: math.NaN(), mean: math.NaN(), total: math.NaN(), forgetting: true},
+		"first":                   {values: []uint64{100}, base: []uint64{10}, rate: math.NaN(), mean: math.NaN(), total: 100},
+		"increases":               {values: []uint64{100, 300}, base: []uint64{10, 30}, rate: 20, mean: 10, total: 300},
+		"wrap at 32":              {values: []uint64{math.MaxUint32 - 99, 100}, base: []uint64{10, 30}, rate: 20, mean: 10, total: math.MaxUint32 + 101},
+		"wrap at 64":              {values: []uint64{math.MaxUint64 - 99, 100}, base: []uint64{10, 30}, rate: 20, mean: 10, total: 200},
+		"restart":                 {values: []uint64{5000, 70}, base: []uint64{10, 30}, rate: math.NaN(), mean: math.NaN(), total: 5070},
+		"after restart":           {values: []uint64{5000, 70, 170}, base: []uint64{10, 30, 40}, rate: 10, mean: 10, total: 5170},
+		"restart, not a wrap":     {values: []uint64{4e9, 70}, base: []uint64{5000, 30}, rate: math.NaN(), mean: math.NaN(), total: 4e9 + 70},
+		"restart, not a wrap: 64": {values: []uint64{5e9, 7e9, 70}, base: []uint64{5, 30, 40}, rate: math.NaN(), mean: math.NaN(), total: 7e9 + 70},
+		"base restarts":           {values: []uint64{100, 300}, base: []uint64{1000, 3}, rate: math.NaN(), mean: math.NaN(), total: 400},
+		"no operations":           {values: []uint64{100, 100}, base: []uint64{10, 10}, rate: 0, mean: math.NaN(), total: 100},
+		"few":                     {values: []uint64{100, 300}, base: []uint64{10, 19}, rate: 20, mean: math.NaN(), total: 300, least: 10},
+		"enough":                  {values: []uint64{100, 300}, base: []uint64{10, 20}, rate: 20, mean: 20, total: 300, least: 10},
+		"repeated":                {values: []uint64{100, 300, 300}, base: []uint64{10, 30, 30}, rate: 20, mean: 10, total: 300, repeat: true},
+		"gone":                    {values: []uint64{100, 300}, base: []uint64{10, 30}, rate: math.NaN(), mean: math.NaN(), total: math.NaN(), forgetting: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			counters := collect.NewCounters()
@@ -38,15 +40,14 @@ func TestCounters(t *testing.T) {
 					when = at.Add(time.Duration(i-1) * 10 * time.Second)
 				}
 				counters.Begin()
-				counters.Add("latency", c.values[i], when)
-				counters.Add("ops", c.base[i], when)
+				counters.Add("v", map[string]uint64{"latency": c.values[i], "ops": c.base[i]}, when)
 			}
 			if c.forgetting {
 				counters.Begin()
 			}
-			total, hasTotal := counters.Total("latency")
-			rate, hasRate := counters.Rate("latency")
-			mean, hasMean := counters.Mean("latency", "ops", c.least)
+			total, hasTotal := counters.Total(collect.Key("v", "latency"))
+			rate, hasRate := counters.Rate(collect.Key("v", "latency"))
+			mean, hasMean := counters.Mean(collect.Key("v", "latency"), collect.Key("v", "ops"), c.least)
 			for what, v := range map[string]struct {
 				got  float64
 				has  bool

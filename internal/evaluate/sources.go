@@ -12,7 +12,7 @@ import (
 // that did not answer is a finding.
 func sourceResults(ctx context.Context, ev *evaluator) []result.Evaluated {
 	var all []result.Evaluated
-	for _, c := range counted.Charts(&ev.manifest) {
+	for _, c := range counted.Charts(&ev.manifest, ev.sources) {
 		e := sheet{windows: ev.windows, lookback: int64(c.Lookback), strict: true, Evaluated: c.Result(ev.sources, ev.phase)}
 		if ev.in.Metrics == nil || ev.phase.ToNanos <= ev.phase.FromNanos {
 			return nil

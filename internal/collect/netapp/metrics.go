@@ -49,10 +49,9 @@ func wanted(o object, s schema) []string {
 
 // volumeSamples are the samples of one volume: totals, and rates and latencies since the reading before.
 func volumeSamples(c *collect.Counters, r row, s schema) []collect.Sample {
-	key := func(name string) string { return "volume " + r.key + " " + name }
-	for name, value := range r.values {
-		c.Add(key(name), value, r.at)
-	}
+	object := "volume " + r.key
+	key := func(name string) string { return collect.Key(object, name) }
+	c.Add(object, r.values, r.at)
 	var out []collect.Sample
 	for _, f := range flows {
 		labels := maps.Clone(r.labels)
@@ -85,10 +84,9 @@ func first(names [2]string, s schema) string {
 
 // nodeSamples is the CPU use of one node.
 func nodeSamples(c *collect.Counters, r row, s schema) []collect.Sample {
-	key := func(name string) string { return "node " + r.key + " " + name }
-	for name, value := range r.values {
-		c.Add(key(name), value, r.at)
-	}
+	object := "node " + r.key
+	key := func(name string) string { return collect.Key(object, name) }
+	c.Add(object, r.values, r.at)
 	for _, name := range busy {
 		if ratio, ok := c.Mean(key(name), key(s[name].base), 1); ok {
 			return []collect.Sample{{Name: collect.CPUUsage, Labels: r.labels, Value: ratio, At: r.at}}

@@ -9,6 +9,7 @@ package counted
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -41,11 +42,12 @@ type form struct {
 	averages                 bool
 }
 
-// Charts lists the charts of the sources of a run.
-func Charts(m *result.Manifest) []Chart {
+// Charts lists the charts of the sources of a run. seen has its samples: a source that measures less often than it is read needs longer windows.
+func Charts(m *result.Manifest, seen Record) []Chart {
 	var all []Chart
 	for _, s := range m.Target.Sources {
-		window := collect.Window(time.Duration(s.IntervalNanos))
+		period := max(time.Duration(s.IntervalNanos), seen.period(s.Name))
+		window := collect.Window(period)
 		for _, f := range forms(s.Kind) {
 			least := collect.LatencyOperationsMin / window.Seconds()
 			query := strings.NewReplacer("{S", fmt.Sprintf("{run=%q,source=%q", m.Run, s.Name), "[W]", fmt.Sprintf("[%dms]", window.Milliseconds()),
@@ -55,7 +57,7 @@ func Charts(m *result.Manifest) []Chart {
 			})
 		}
 		for _, c := range s.Charts {
-			query, err := metric.Within(collect.RateQuery(c.Query, time.Duration(s.IntervalNanos)), map[string]string{"run": m.Run, "source": s.Name})
+			query, err := metric.Within(collect.RateQuery(c.Query, period), map[string]string{"run": m.Run, "source": s.Name})
 			if err == nil { // else the plan warned of it
 				all = append(all, Chart{Source: s, Title: c.Title, Unit: c.Unit, Query: query, Lookback: window, Averages: slices.Contains(timeUnits, c.Unit)})
 			}
@@ -140,22 +142,30 @@ type Record map[string]*readings
 type readings struct {
 	tries, answers int
 	ages           []float64
+	series         result.Sample // the latest of one series of the source
+	steps          []int64       // between its samples, in nanoseconds
 }
 
-// agesMax bounds the ages that are kept of a source.
-const agesMax = 100_000
+// Bounds of what is kept of a source.
+const (
+	agesMax  = 100_000
+	stepsMax = 1000
+)
 
-// Add takes a sample of the record, if it is about a source.
+// Add takes a sample of the record, if it is of a source.
 func (r Record) Add(s *result.Sample) {
-	if s.Name != collect.Up && s.Name != collect.Age {
+	name := s.Labels[collect.LabelSource]
+	if name == "" {
 		return
 	}
-	one := r[s.Labels[collect.LabelSource]]
+	one := r[name]
 	if one == nil {
 		one = &readings{}
-		r[s.Labels[collect.LabelSource]] = one
+		r[name] = one
 	}
 	switch {
+	case !strings.HasPrefix(s.Name, "bragg_source_"):
+		one.step(s)
 	case s.Name == collect.Age && len(one.ages) < agesMax:
 		one.ages = append(one.ages, s.Value)
 	case s.Name == collect.Up:
@@ -166,12 +176,38 @@ func (r Record) Add(s *result.Sample) {
 	}
 }
 
+// step measures how far samples of one series are apart.
+func (r *readings) step(s *result.Sample) {
+	switch {
+	case r.series.Name == "":
+		r.series = *s
+	case len(r.steps) < stepsMax && s.Name == r.series.Name && s.AtNanos > r.series.AtNanos && maps.Equal(s.Labels, r.series.Labels):
+		r.steps = append(r.steps, s.AtNanos-r.series.AtNanos)
+		r.series.AtNanos = s.AtNanos
+	}
+}
+
+// period is how far samples of a source are apart, the median; 0 if unknown. A source with times of its own has no new sample in a reading if it did
+// not measure since the one before.
+func (r Record) period(source string) time.Duration {
+	one := r[source]
+	if one == nil || len(one.steps) == 0 {
+		return 0
+	}
+	slices.Sort(one.steps)
+	median := time.Duration(one.steps[len(one.steps)/2])
+	return median.Round(time.Second)
+}
+
 // Describe is one sentence on where numbers of a source come from, how often it was read and how old its values were.
 func (r Record) Describe(s result.SourceInfo) string {
 	text := fmt.Sprintf("Counters of source %s (%s), read every %s", s.Name, s.Kind, unit.FormatDuration(time.Duration(s.IntervalNanos)))
 	one := r[s.Name]
 	if one == nil {
 		return text
+	}
+	if p := r.period(s.Name); p > time.Duration(s.IntervalNanos)*3/2 {
+		text += "; it has new values every " + unit.FormatDuration(p)
 	}
 	if n := len(one.ages); n > 0 {
 		slices.Sort(one.ages)

@@ -22,7 +22,7 @@ func TestQueriesParse(t *testing.T) {
 	for _, kind := range target.SourceKinds() {
 		m.Target.Sources = append(m.Target.Sources, result.SourceInfo{Name: kind + "-1", Kind: kind, IntervalNanos: 5e9})
 	}
-	charts := counted.Charts(m)
+	charts := counted.Charts(m, nil)
 	for _, c := range charts {
 		if err := metric.CheckQuery(c.Query, ""); err != nil {
 			t.Errorf("%s of %s: %v in %s", c.Title, c.Source.Kind, err, c.Query)
@@ -57,7 +57,7 @@ func series(t *testing.T, s result.SourceInfo, sample func(second int) []result.
 		}
 	}
 	answers := map[string]map[string]float64{}
-	for _, c := range counted.Charts(&m) {
+	for _, c := range counted.Charts(&m, nil) {
 		list, err := store.Range(t.Context(), c.Query, metric.Window{FromNanos: 60e9, ToNanos: 120e9, Step: time.Second})
 		if err != nil {
 			t.Fatal(err)
@@ -154,6 +154,13 @@ func TestDescribe(t *testing.T) {
 		r.Add(&result.Sample{Name: collect.Age, Labels: map[string]string{"source": "vc"}, Value: 12 + 10.2*float64(i)})
 	}
 	if got, want := r.Describe(source), "Counters of source vc (vsphere), read every 20 s; values were 12 s to 32 s old when read; 1 of 3 readings failed; TLS unverified"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	for i := range 5 {
+		r.Add(&result.Sample{Name: "x", Labels: map[string]string{"source": "vc"}, AtNanos: int64(i) * 60e9})
+		r.Add(&result.Sample{Name: "x", Labels: map[string]string{"source": "vc", "name": "other"}, AtNanos: int64(i) * 1e9})
+	}
+	if got, want := r.Describe(source), "; it has new values every 1 m; values were"; !strings.Contains(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
