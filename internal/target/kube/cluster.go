@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/lease"
@@ -40,7 +41,7 @@ type cluster struct {
 func newCluster(c target.Config, s settings, client *api.Client, leases string) *cluster {
 	return &cluster{
 		config: c, settings: s, client: client, leases: leases, records: api.NewMirror[corev1.ConfigMap](client, api.ConfigMaps, object.Ours),
-		hosts: api.NewMirror[corev1.Node](client, api.Nodes, selectorText(s.pods.Selector)),
+		hosts: api.NewMirror[corev1.Node](client, api.Nodes, labels.Set(s.pods.Selector).String()),
 	}
 }
 
@@ -166,10 +167,6 @@ func (c *cluster) nodes(ctx context.Context) ([]node, error) {
 		return nil, &diag.Error{Code: "kube-no-nodes", Exit: diag.ExitUnavailable, Message: "the cluster has no node where VMs could run"}
 	}
 	return all, nil
-}
-
-func selectorText(labels map[string]string) string {
-	return metav1.FormatLabelSelector(&metav1.LabelSelector{MatchLabels: labels})
 }
 
 // lifeTaints are of nodes that are down or cordoned for now: they are still nodes of the target.
