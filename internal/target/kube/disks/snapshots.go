@@ -43,6 +43,7 @@ type Snapshots struct {
 	class   string // "": the default of the driver
 	mirror  *api.Mirror[volumeSnapshot]
 	readyIn time.Duration
+	look    time.Duration // how long an error of a snapshot may last
 
 	mu     sync.Mutex
 	absent bool // the cluster has none, or the user may not list them
@@ -57,7 +58,7 @@ const (
 
 // NewSnapshots makes Snapshots of a VolumeSnapshotClass, "" for the default of the driver. It makes no calls.
 func NewSnapshots(c *api.Client, class string, patience time.Duration) *Snapshots {
-	return &Snapshots{client: c, class: class, mirror: api.NewMirror[volumeSnapshot](c, api.Snapshots, object.Ours), readyIn: min(patience, snapshotReadyMax)}
+	return &Snapshots{client: c, class: class, mirror: api.NewMirror[volumeSnapshot](c, api.Snapshots, object.Ours), readyIn: min(patience, snapshotReadyMax), look: min(patience/5, claimLook)}
 }
 
 // Wait waits for the end of the watch, after the client was closed.
@@ -103,27 +104,49 @@ func (s *Snapshots) Take(ctx context.Context, r object.Record, tag object.Owner,
 	bounded, cancel := context.WithTimeout(ctx, s.readyIn)
 	defer cancel()
 	for _, name := range taken {
-		var last *api.Seen[volumeSnapshot]
-		err := s.mirror.Await(bounded, name, func(o *api.Seen[volumeSnapshot]) (bool, error) {
-			if o == nil || o.Object.Status == nil {
-				return false, nil
-			}
-			last = o
-			return o.Object.Status.Ready != nil && *o.Object.Status.Ready, nil
-		})
-		switch {
-		case err == nil:
-		case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
-			return nil, s.late(ctx, name, last)
-		default:
+		if err := s.ready(ctx, bounded, name); err != nil {
 			return nil, err
 		}
 	}
 	return taken, nil
 }
 
-// late says why a snapshot did not become ready. A driver that failed tries again, so an error alone is not the end.
-func (s *Snapshots) late(ctx context.Context, name string, last *api.Seen[volumeSnapshot]) error {
+// ready waits until a snapshot can be used, or bounded ends. A driver that failed tries again, so an error is the end only when it
+// lasts.
+func (s *Snapshots) ready(ctx, bounded context.Context, name string) error {
+	began := time.Now()
+	var last *api.Seen[volumeSnapshot]
+	var failed time.Time // since when it has an error
+	look := func(o *api.Seen[volumeSnapshot]) (bool, error) {
+		if o == nil || o.Object.Status == nil {
+			return false, nil
+		}
+		last = o
+		if o.Object.Status.Error == nil {
+			failed = time.Time{}
+		} else if failed.IsZero() {
+			failed = time.Now()
+		}
+		return o.Object.Status.Ready != nil && *o.Object.Status.Ready, nil
+	}
+	for {
+		slice, cancel := context.WithTimeout(bounded, s.look)
+		err := s.mirror.Await(slice, name, look)
+		cancel()
+		lasts := !failed.IsZero() && time.Since(failed) >= s.look
+		switch {
+		case err == nil || !errors.Is(err, context.DeadlineExceeded):
+			return err
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case bounded.Err() != nil || lasts:
+			return s.late(ctx, name, last, time.Since(began))
+		}
+	}
+}
+
+// late says why a snapshot did not become ready.
+func (s *Snapshots) late(ctx context.Context, name string, last *api.Seen[volumeSnapshot], after time.Duration) error {
 	why := "its controller has not answered"
 	if last != nil {
 		if e := last.Object.Status.Error; e != nil {
@@ -133,7 +156,7 @@ func (s *Snapshots) late(ctx context.Context, name string, last *api.Seen[volume
 		}
 	}
 	return &diag.Error{
-		Code: "kube-snapshot", Exit: diag.ExitUnavailable, Message: fmt.Sprintf("snapshot %q is not ready after %s: %s", name, s.readyIn, why),
+		Code: "kube-snapshot", Exit: diag.ExitUnavailable, Message: fmt.Sprintf("snapshot %q is not ready after %s: %s", name, after.Round(time.Second), why),
 		Hint: "option snapshot_class of the target file selects the class; kubectl get volumesnapshotclasses lists them",
 	}
 }
