@@ -36,6 +36,11 @@ type Harness struct {
 	Leftovers func(t *testing.T, before target.Target) []string
 	// Uncounted are the metrics of nodes and VMs that the target does not count: they have no value, rather than zero.
 	Uncounted []string
+	// Parallel runs the tests beside each other, for platforms that let them wait. Open gives those that change nodes, "maintenance"
+	// and "node power", nodes that no other test uses.
+	Parallel bool
+	// Only are the names of the tests to run, for a second run with another setting; nil: all.
+	Only []string
 }
 
 // Run runs the suite.
@@ -69,7 +74,13 @@ func Run(t *testing.T, h Harness) {
 		"values are not shared": values,
 	}
 	for _, name := range slices.Sorted(maps.Keys(tests)) {
+		if h.Only != nil && !slices.Contains(h.Only, name) {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
+			if h.Parallel {
+				t.Parallel()
+			}
 			s := &suite{T: t, h: h, target: h.Open(t), tag: NewTag("run-1")}
 			defer s.finish()
 			s.caps = target.Capabilities(s.target)

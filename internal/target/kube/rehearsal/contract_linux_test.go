@@ -1,0 +1,103 @@
+package rehearsal
+
+import (
+	"context"
+	"maps"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/braggdev/bragg/internal/agent/client"
+	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/target/targettest"
+)
+
+func greet(ctx context.Context, conn net.Conn) (string, error) {
+	hello, err := client.New(conn, client.Options{}).Hello(ctx)
+	return hello.Boot, err
+}
+
+// The contract on a real cluster, with agents in pods, volumes of both modes, and nodes that lose power, but for metrics, which have
+// tests of their own in package contract. With volumes in block mode only what concerns disks is repeated.
+func TestContract(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a cluster with nodes")
+	}
+	for _, mode := range []struct {
+		name string
+		only []string
+	}{
+		{"filesystem", nil},
+		{"block", []string{"clone", "dial", "revert"}},
+	} {
+		t.Run(mode.name, func(t *testing.T) {
+			t.Parallel()
+			contract(t, mode.name, mode.only)
+		})
+	}
+}
+
+func contract(t *testing.T, mode string, only []string) {
+	var rigs sync.Map // by the name of their test
+	of := func(t *testing.T) *rig {
+		r, _ := rigs.Load(t.Name())
+		return r.(*rig)
+	}
+	free := make(chan *rig, besides) // as many as tests run beside each other
+	for _, r := range newRigs(t, besides) {
+		free <- r
+	}
+	targettest.Run(t, targettest.Harness{
+		Parallel: true, Only: only,
+		Open: func(t *testing.T) target.Target {
+			shared := <-free
+			t.Cleanup(func() { free <- shared })
+			r := *shared
+			r.config.Options = maps.Clone(r.config.Options)
+			r.config.Options["volume_mode"] = mode
+			switch {
+			case strings.HasSuffix(t.Name(), "/maintenance"):
+				r.onFaultNodes(t)
+				r.config.Allow.Maintenance = true
+			case strings.HasSuffix(t.Name(), "/node_power"):
+				r.withBMCs(t)
+			}
+			rigs.Store(t.Name(), &r)
+			return r.open(t)
+		},
+		Reopen: func(t *testing.T, _ target.Target) target.Target { return of(t).open(t) },
+		Greet:  greet,
+		WriteDisk: func(t *testing.T, vm target.VM, d target.Disk, offset int64, data []byte) {
+			of(t).write(t, vm, d, offset, data)
+		},
+		ReadDisk: func(t *testing.T, vm target.VM, d target.Disk, offset int64, length int) []byte {
+			return of(t).read(t, vm, d, offset, length)
+		},
+		Leftovers: func(t *testing.T, _ target.Target) []string { return of(t).left(t) },
+	})
+}
+
+// A driver that cannot take snapshots is found by its lasting error, not after the whole patience.
+func TestSnapshotClassIsMissing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a cluster with nodes")
+	}
+	t.Parallel()
+	r := newRig(t)
+	delete(r.config.Options, "snapshot_class") // the cluster has no default one
+	r.config.Options["patience"] = "1h"
+	tgt := r.open(t)
+	tag := targettest.NewTag("run-1")
+	vms, err := tgt.Create(t.Context(), tag, r.specs(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = tgt.(target.Snapshotter).SnapshotVMs(t.Context(), tag, vms, "s")
+	if err == nil || !strings.Contains(err.Error(), "cannot find default snapshot class") || strings.Contains(err.Error(), "5m") {
+		t.Errorf("got %v", err)
+	}
+	if err := tgt.Delete(t.Context(), tag, vms); err != nil {
+		t.Error(err)
+	}
+}
