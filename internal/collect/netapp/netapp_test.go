@@ -145,3 +145,19 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 }
+
+// TestZeroingWithoutRights: a user who may not read the command line by REST learns of disks that are being zeroed, and nothing is missing while there
+// are none.
+func TestZeroingWithoutRights(t *testing.T) {
+	f, o := netapptest.Serve(t, "rest")
+	f.NoDisks = true
+	c := collector(t, o)
+	if r := reading(t, c); len(r.Missing) > 0 {
+		t.Errorf("without zeroing disks: missing %v", r.Missing)
+	}
+	f.Set(func(f *netapptest.Filer) { f.Zeroed = map[string]string{"1.0.1": "10", "1.0.2": "20", "1.0.3": "done"} })
+	r := reading(t, c)
+	if len(r.Missing) != 1 || !strings.HasPrefix(r.Missing[0], "disks: 2 are being zeroed, which competes with the load; ") || !strings.Contains(r.Missing[0], "403 Forbidden") {
+		t.Errorf("missing %v", r.Missing)
+	}
+}

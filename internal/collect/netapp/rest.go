@@ -3,6 +3,7 @@ package netapp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -161,7 +162,8 @@ func (r *rest) sizes(ctx context.Context) ([]size, error) {
 	return out, err
 }
 
-// zeroing reads the command line of ONTAP by REST: the public interface has no progress.
+// zeroing reads the command line of ONTAP by REST: the public interface has the state of disks and no progress. Where the user may not read it, the public
+// interface says whether there is anything to miss.
 func (r *rest) zeroing(ctx context.Context) ([]disk, error) {
 	type record struct {
 		Disk    string
@@ -169,6 +171,10 @@ func (r *rest) zeroing(ctx context.Context) ([]disk, error) {
 		Percent *float64 `json:"zeroing_percent"`
 	}
 	records, err := list[record](ctx, r, "/api/private/cli/storage/disk", url.Values{"fields": {"disk,home,zeroing_percent"}})
+	var refused *collect.StatusError
+	if errors.As(err, &refused) {
+		return nil, r.zeroingNow(ctx, refused)
+	}
 	var out []disk
 	for _, d := range records {
 		if d.Percent != nil && *d.Percent >= 0 && *d.Percent <= 100 {
@@ -176,4 +182,22 @@ func (r *rest) zeroing(ctx context.Context) ([]disk, error) {
 		}
 	}
 	return out, err
+}
+
+// zeroingNow is nil if no disk is being zeroed.
+func (r *rest) zeroingNow(ctx context.Context, refused error) error {
+	disks, err := list[struct{ State string }](ctx, r, "/api/storage/disks", url.Values{"state": {"zeroing"}, "fields": {"state"}})
+	if err != nil {
+		return refused
+	}
+	n := 0
+	for _, d := range disks {
+		if d.State == "zeroing" {
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d are being zeroed, which competes with the load; their progress needs the right to read \"storage disk\" by the command line: %w", n, refused)
 }

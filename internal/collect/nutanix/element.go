@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/braggdev/bragg/internal/collect"
@@ -43,6 +44,9 @@ func (p *element) Collect(ctx context.Context) (collect.Reading, error) {
 			e := entity{kind: of.kind, name: one.Name, node: one.HostName}
 			if of.kind == "vm" {
 				e.name, e.vm = one.VMName, one.VMName
+			}
+			if of.kind == "vm" && strings.EqualFold(one.PowerState, "off") {
+				continue
 			}
 			if of.kind == "container" && !p.o.Reads(e.name) || of.kind == "vm" && !p.o.ReadsVM(e.name) {
 				continue

@@ -1,6 +1,8 @@
 package nutanix_test
 
 import (
+	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -35,9 +37,10 @@ func (steady) Value(e stats.Entity, metric string, _ time.Time) (float64, bool) 
 	return 0, false
 }
 
-// TestEmulator reads the emulator of Prism: its cluster, containers, hosts, and the VM of the run that has power, with its disk, while it is busy at times.
-func TestEmulator(t *testing.T) {
-	e, err := prismemulator.New(prismemulator.Options{Stats: steady{}, Faults: []faults.Rule{{Request: "GET /api/*/*/stats/*/*", Skip: 1, Times: 1, Status: 503}}})
+// emulator starts an emulator of Prism with a VM of the run and a foreign one.
+func emulator(t *testing.T, o prismemulator.Options) (*prismemulator.Emulator, collect.Options) {
+	t.Helper()
+	e, err := prismemulator.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,10 +57,43 @@ func TestEmulator(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c, err := nutanix.Open(t.Context(), collect.Options{
+	return e, collect.Options{
 		User: e.Credentials.User, Secret: e.Credentials.Password, IsVM: func(name string) bool { return name == "OLTP-0001" },
 		Source: target.Source{Name: "lab", Kind: target.SourceNutanix, URL: e.URL, Fingerprint: e.Fingerprint, Interval: 30 * time.Second},
+	}
+}
+
+// TestElementOfEmulator reads an emulator without API v4 by v2 and v1. It has the figures that v4 has of the same objects.
+func TestElementOfEmulator(t *testing.T) {
+	e, o := emulator(t, prismemulator.Options{Stats: steady{}})
+	e.Front(func(gate http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.Contains(r.URL.Path, "/v4.") || r.Method == http.MethodOptions {
+				http.NotFound(w, r)
+				return
+			}
+			gate.ServeHTTP(w, r)
+		})
 	})
+	r := reading(t, o)
+	traffic := []string{"operations_per_second [read] 500", "operations_per_second [write] 0", "latency_seconds [read] 0.0008"}
+	same(t, "VM", lines(r, "vm", "OLTP-0001"), slices.Clone(traffic)...)
+	same(t, "foreign VM", lines(r, "vm", "foreign"))
+	var host, container string
+	e.State.Read(func(d *state.Data) { host, container = d.Hosts[0].Name, d.Containers[0].Name })
+	same(t, "host", lines(r, "host", host), append(slices.Clone(traffic), "cpu_usage_ratio [] 0.125")...)
+	same(t, "container", lines(r, "container", container), slices.Clone(traffic)...)
+	for _, s := range r.Samples {
+		if s.Labels["object"] == "vm" && (s.Labels["vm"] != "OLTP-0001" || s.Labels["node"] == "") {
+			t.Errorf("labels %v", s.Labels)
+		}
+	}
+}
+
+// TestEmulator reads the emulator of Prism: its cluster, containers, hosts, and the VM of the run that has power, with its disk, while it is busy at times.
+func TestEmulator(t *testing.T) {
+	_, o := emulator(t, prismemulator.Options{Stats: steady{}, Faults: []faults.Rule{{Request: "GET /api/*/*/stats/*/*", Skip: 1, Times: 1, Status: 503}}})
+	c, err := nutanix.Open(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}

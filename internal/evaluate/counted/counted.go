@@ -72,12 +72,17 @@ var timeUnits = []string{"s", "ms", "µs", "us", "ns"}
 func forms(kind string) []form {
 	switch kind {
 	case target.SourceCeph:
-		return slices.Concat(counters(pair{"ceph_osd_op_r", "ceph_osd_op_w"}, pair{"ceph_osd_op_r_out_bytes", "ceph_osd_op_w_in_bytes"},
-			pair{"ceph_osd_op_r_latency_sum", "ceph_osd_op_w_latency_sum"}, pair{"ceph_osd_op_r_latency_count", "ceph_osd_op_w_latency_count"}, ""),
-			[]form{{title: "recovery operations", unit: "1/s", query: "sum(rate(ceph_osd_recovery_ops{S}[W]))", note: "Objects that Ceph recovered per second."}})
+		// Since Reef ceph-mgr has no counters of OSDs by default: those are in ceph-exporter. It has operations and bytes of pools.
+		list := counters(pair{"ceph_osd_op_r", "ceph_osd_op_w"}, pair{"ceph_osd_op_r_out_bytes", "ceph_osd_op_w_in_bytes"},
+			pair{"ceph_osd_op_r_latency_sum", "ceph_osd_op_w_latency_sum"}, pair{"ceph_osd_op_r_latency_count", "ceph_osd_op_w_latency_count"}, "")
+		pools := counters(pair{"ceph_pool_rd", "ceph_pool_wr"}, pair{"ceph_pool_rd_bytes", "ceph_pool_wr_bytes"}, pair{}, pair{}, "")
+		for i := range list[:2] {
+			list[i].query += " or " + pools[i].query
+		}
+		return append(list, form{title: "recovery operations", unit: "1/s", query: "sum(rate(ceph_osd_recovery_ops{S}[W]))", note: "Objects that Ceph recovered per second."})
 	case target.SourceNode:
-		// Mapped devices and arrays consist of other devices, which would be counted twice.
-		of := `,device!~"dm-.*|md.*|sr.*"`
+		// Devices that consist of others would be counted twice, and so would the paths of multipath NVMe.
+		of := `,device!~"(dm-|md|sr|loop|drbd|bcache|zd)[0-9].*|nvme[0-9]+c[0-9]+n[0-9]+"`
 		return counters(pair{"node_disk_reads_completed_total", "node_disk_writes_completed_total"}, pair{"node_disk_read_bytes_total", "node_disk_written_bytes_total"},
 			pair{"node_disk_read_time_seconds_total", "node_disk_write_time_seconds_total"}, pair{"node_disk_reads_completed_total", "node_disk_writes_completed_total"}, of)
 	case target.SourceWindows:

@@ -92,6 +92,7 @@ func TestCounters(t *testing.T) {
 		}
 		return []result.Sample{
 			of("reads_completed_total", "sda", 100), of("reads_completed_total", "sdb", 50), of("reads_completed_total", "dm-0", 150),
+			of("reads_completed_total", "loop3", 150), of("reads_completed_total", "nvme0c1n1", 20), of("reads_completed_total", "mdisk", 0),
 			of("read_time_seconds_total", "sda", 0.1), of("read_time_seconds_total", "sdb", 0.2), of("read_bytes_total", "sda", 4096),
 			of("writes_completed_total", "sda", 0.2), of("write_time_seconds_total", "sda", 1),
 		}
@@ -101,6 +102,25 @@ func TestCounters(t *testing.T) {
 	want(t, answers, "throughput", "read", 4096)
 	want(t, answers, "latency", "read", 2e6)
 	want(t, answers, "latency", "write", math.NaN())
+}
+
+// TestCephPools: where ceph-mgr has no counters of OSDs, those of pools are drawn; where it has both, OSDs are.
+func TestCephPools(t *testing.T) {
+	source := result.SourceInfo{Name: "ceph", Kind: target.SourceCeph, IntervalNanos: 15e9}
+	of := func(name, label string, perSecond float64, second int) result.Sample {
+		return result.Sample{Name: name, Labels: map[string]string{label: "1"}, Value: perSecond * float64(second)}
+	}
+	answers := series(t, source, func(second int) []result.Sample {
+		return []result.Sample{of("ceph_pool_rd", "pool_id", 70, second), of("ceph_pool_wr", "pool_id", 30, second), of("ceph_pool_wr_bytes", "pool_id", 4096, second)}
+	})
+	want(t, answers, "operations", "read", 70)
+	want(t, answers, "operations", "write", 30)
+	want(t, answers, "throughput", "write", 4096)
+	want(t, answers, "latency", "read", math.NaN())
+	answers = series(t, source, func(second int) []result.Sample {
+		return []result.Sample{of("ceph_pool_rd", "pool_id", 70, second), of("ceph_osd_op_r", "ceph_daemon", 90, second), of("ceph_pool_wr", "pool_id", 30, second)}
+	})
+	want(t, answers, "operations", "read", 90)
 }
 
 // TestRates: latencies over several objects are weighted by operations, and an object without a latency has no weight.

@@ -294,6 +294,16 @@ func (f *Filer) rest(w http.ResponseWriter, r *http.Request) {
 			records = append(records, object{"name": name, "svm": object{"name": "svm1"}, "space": object{"size": 1000, "used": 400}, "aggregates": []object{{"name": "aggr0"}}})
 		}
 		reply(object{"records": records})
+	case r.URL.Path == "/api/private/cli/storage/disk" && f.NoDisks:
+		http.Error(w, `{"error":{"message":"not authorized for that command","code":"6"}}`, http.StatusForbidden)
+	case r.URL.Path == "/api/storage/disks":
+		records := []object{}
+		for name, percent := range f.Zeroed {
+			if percent != "done" && r.URL.Query().Get("state") == "zeroing" {
+				records = append(records, object{"name": name, "state": "zeroing"})
+			}
+		}
+		reply(object{"records": records, "num_records": len(records)})
 	case r.URL.Path == "/api/private/cli/storage/disk":
 		var records []object
 		for name, percent := range f.Zeroed {

@@ -2,6 +2,7 @@ package v2
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"net/http"
 	"net/url"
@@ -156,7 +157,7 @@ func (a *API) ids(kind string) (out []string) {
 
 // entities answers those of v1 with what exporters poll: the latest figures as strings.
 func (a *API) entities(w http.ResponseWriter, kind string) error {
-	names := map[string]string{}
+	names, more := map[string]string{}, map[string]rest.Object{}
 	a.prism.Read(func(d *state.Data) {
 		for _, c := range d.Containers {
 			names[c.ID] = c.Name
@@ -166,23 +167,34 @@ func (a *API) entities(w http.ResponseWriter, kind string) error {
 		}
 		for _, vm := range d.VMs {
 			names[vm.ID] = vm.Name
+			more[vm.ID] = rest.Object{"vmName": vm.Name, "powerState": strings.ToLower(string(vm.Power))}
+			if h := d.Host(vm.HostID); h != nil {
+				more[vm.ID]["hostName"] = h.Name
+			}
 		}
 		names[d.Cluster.ID] = d.Cluster.Name
 	})
 	entities := []rest.Object{}
-	now := time.Now().Truncate(20 * time.Second) // Prism renews them about so often
 	for _, id := range a.ids(kind) {
 		if names[id] == "" {
 			continue // a disk
 		}
-		figures := rest.Object{}
-		for _, metric := range metrics {
-			if v, ok := a.stats.Value(stats.Entity{Kind: kind, ID: id}, v4Name(metric), now); ok {
-				figures[metric] = fmt.Sprint(int64(math.Round(v)))
-			}
-		}
-		entities = append(entities, rest.Object{"uuid": id, "name": names[id], "stats": figures})
+		entity := rest.Object{"uuid": id, "name": names[id], "stats": a.latest(kind, id)}
+		maps.Copy(entity, more[id])
+		entities = append(entities, entity)
 	}
 	rest.Answer(w, http.StatusOK, rest.Object{"metadata": rest.Object{"totalEntities": len(entities)}, "entities": entities})
 	return nil
+}
+
+// latest are the latest figures of an entity, as strings.
+func (a *API) latest(kind, id string) rest.Object {
+	figures := rest.Object{}
+	now := time.Now().Truncate(20 * time.Second) // Prism renews them about so often
+	for _, metric := range metrics {
+		if v, ok := a.stats.Value(stats.Entity{Kind: kind, ID: id}, v4Name(metric), now); ok {
+			figures[metric] = fmt.Sprint(int64(math.Round(v)))
+		}
+	}
+	return figures
 }

@@ -121,6 +121,9 @@ func (a *API) storageRoutes() {
 				all = append(all, containerObject(d, c))
 			}
 		})
+		for _, o := range all {
+			o["stats"] = a.latest(stats.Container, o["storage_container_uuid"].(string))
+		}
 		return list(w, r, all)
 	})
 	a.route("GET storage_containers/{id}", func(w http.ResponseWriter, r *http.Request) error {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/lab/prism/rest"
 	"github.com/braggdev/bragg/internal/lab/prism/state"
+	"github.com/braggdev/bragg/internal/lab/prism/stats"
 )
 
 func (a *API) vmRoutes() {
@@ -66,6 +67,9 @@ func (a *API) clusterRoutes() {
 				all = append(all, hostObject(d, h))
 			}
 		})
+		for _, o := range all {
+			o["stats"] = a.latest(stats.Host, o["uuid"].(string))
+		}
 		return list(w, r, all)
 	})
 	a.route("GET clusters", func(w http.ResponseWriter, r *http.Request) error {
