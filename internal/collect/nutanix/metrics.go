@@ -14,6 +14,8 @@ type statistic struct {
 	labels     map[string]string
 	factor     float64
 	operations string // the operations per second that a latency needs
+	// perInterval: it is a sum over the interval of the sample, not a rate.
+	perInterval bool
 }
 
 // Factors to base units. Prism's kilobyte has 1,024 bytes.
@@ -49,19 +51,16 @@ var statistics = map[string]statistic{
 	"controllerwss3600secondwritemb": {metric: collect.WorkingSet, labels: window("3600s", collect.Write), factor: megabyte},
 	"controllerwss3600secondunionmb": {metric: collect.WorkingSet, labels: window("3600s", "union"), factor: megabyte},
 
-	"controllerreadsourceoplogbytes":           {metric: collect.TierBytes, labels: tier("read", "oplog"), factor: perInterval},
-	"controllerreadsourceestoressdlocalbytes":  {metric: collect.TierBytes, labels: tier("read", "ssd local"), factor: perInterval},
-	"controllerreadsourceestoressdremotebytes": {metric: collect.TierBytes, labels: tier("read", "ssd remote"), factor: perInterval},
-	"controllerreadsourceestorehddlocalbytes":  {metric: collect.TierBytes, labels: tier("read", "hdd local"), factor: perInterval},
-	"controllerreadsourceestorehddremotebytes": {metric: collect.TierBytes, labels: tier("read", "hdd remote"), factor: perInterval},
-	"controllerwritedestestoressdbytes":        {metric: collect.TierBytes, labels: tier("write", "ssd"), factor: perInterval},
-	"controllerwritedestestorehddbytes":        {metric: collect.TierBytes, labels: tier("write", "hdd"), factor: perInterval},
-	"controlleroplogdraindestssdbytes":         {metric: collect.TierBytes, labels: tier("drain", "ssd"), factor: perInterval},
-	"controlleroplogdraindesthddbytes":         {metric: collect.TierBytes, labels: tier("drain", "hdd"), factor: perInterval},
+	"controllerreadsourceoplogbytes":           {metric: collect.TierBytes, labels: tier("read", "oplog"), perInterval: true, factor: 1},
+	"controllerreadsourceestoressdlocalbytes":  {metric: collect.TierBytes, labels: tier("read", "ssd local"), perInterval: true, factor: 1},
+	"controllerreadsourceestoressdremotebytes": {metric: collect.TierBytes, labels: tier("read", "ssd remote"), perInterval: true, factor: 1},
+	"controllerreadsourceestorehddlocalbytes":  {metric: collect.TierBytes, labels: tier("read", "hdd local"), perInterval: true, factor: 1},
+	"controllerreadsourceestorehddremotebytes": {metric: collect.TierBytes, labels: tier("read", "hdd remote"), perInterval: true, factor: 1},
+	"controllerwritedestestoressdbytes":        {metric: collect.TierBytes, labels: tier("write", "ssd"), perInterval: true, factor: 1},
+	"controllerwritedestestorehddbytes":        {metric: collect.TierBytes, labels: tier("write", "hdd"), perInterval: true, factor: 1},
+	"controlleroplogdraindestssdbytes":         {metric: collect.TierBytes, labels: tier("drain", "ssd"), perInterval: true, factor: 1},
+	"controlleroplogdraindesthddbytes":         {metric: collect.TierBytes, labels: tier("drain", "hdd"), perInterval: true, factor: 1},
 }
-
-// perInterval turns bytes of one interval into bytes per second.
-const perInterval = 1.0 / 30
 
 func direction(name string) map[string]string { return map[string]string{collect.LabelDirection: name} }
 
@@ -105,10 +104,27 @@ func sampleOf(e entity, name string, value float64, others map[string]float64, a
 	if !ok || value < 0 {
 		return collect.Sample{}, false
 	}
-	if s.operations != "" && (value == 0 || collect.FewOperations(others[s.operations], sampling.Seconds())) {
+	seconds := intervalOf(others)
+	if s.operations != "" && (value == 0 || collect.FewOperations(others[s.operations], seconds)) {
 		return collect.Sample{}, false
+	}
+	if s.perInterval {
+		value /= seconds
 	}
 	labels := e.labels()
 	maps.Copy(labels, s.labels)
 	return collect.Sample{Name: s.metric, Labels: labels, Value: collect.Scale(value, s.factor), At: at}, true
 }
+
+// intervalOf is the length in seconds of the interval that statistics of one time describe: as they say, else how often Prism samples.
+func intervalOf(others map[string]float64) float64 {
+	for _, name := range []string{"controllertimespanmicros", "controllertimespanusecs"} {
+		if seconds := others[name] * microsecond; seconds >= 1 && seconds <= timespanMax.Seconds() {
+			return seconds
+		}
+	}
+	return sampling.Seconds()
+}
+
+// timespanMax is the longest interval of Prism: beyond it the statistic is something else.
+const timespanMax = time.Hour

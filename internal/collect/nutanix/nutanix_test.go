@@ -117,7 +117,7 @@ func (p *prism) v4(r *http.Request) any {
 		return object{"data": object{"extId": "vm1", "stats": []object{
 			{"timestamp": at[0].Format("2006-01-02T15:04:05+00:00"), "controllerNumReadIops": 0, "controllerAvgReadIoLatencyMicros": 900},
 			{"timestamp": at[1].Format("2006-01-02T15:04:05+00:00"), "controllerNumReadIops": 300, "controllerAvgReadIoLatencyMicros": 900, "controllerRandomIoPpm": 800000,
-				"controllerWss120SecondUnionMb": 2, "controllerReadSourceEstoreSsdLocalBytes": 3000, "hypervisorCpuReadyTimePpm": 1000, "memoryUsagePpm": nil}}}}
+				"controllerWss120SecondUnionMb": 2, "controllerReadSourceEstoreSsdLocalBytes": 3000, "controllerTimespanMicros": 60e6, "controllerWriteDestEstoreHddBytes": 0, "hypervisorCpuReadyTimePpm": 1000, "memoryUsagePpm": nil}}}}
 	case "/api/vmm/v4.2/ahv/stats/vms/vm1/disks/d1": // of disks it has the sum of operations, and the share of sequential ones
 		return object{"data": object{"extId": "d1", "vmExtId": "vm1", "stats": []object{
 			{"timestamp": at[0].Format("2006-01-02T15:04:05+00:00"), "controllerNumIops": 0, "controllerNumReadIops": 0, "controllerSeqIoPpm": 0},
@@ -204,7 +204,7 @@ func TestPrismCentral(t *testing.T) {
 		"bytes_per_second [read] 0 at first", "bytes_per_second [read] 1.6384e+06 at last", "latency_seconds [read] 0.00075 at last")
 	same(t, "host", lines(r, "host", "host-a"), "cpu_usage_ratio [] 0.25 at first", "cpu_usage_ratio [] 0.5 at last", "memory_usage_ratio [] 0.1 at first", "memory_usage_ratio [] 0.1 at last")
 	same(t, "VM", lines(r, "vm", "OLTP-0001"), "operations_per_second [read] 0 at first", "operations_per_second [read] 300 at last", "latency_seconds [read] 0.0009 at last",
-		"random_operations_ratio [] 0.8 at last", "working_set_bytes [union 120s] 2.09715e+06 at last", "tier_bytes_per_second [read  ssd local] 100 at last", "cpu_ready_ratio [] 0.001 at last")
+		"random_operations_ratio [] 0.8 at last", "working_set_bytes [union 120s] 2.09715e+06 at last", "tier_bytes_per_second [read  ssd local] 50 at last", "tier_bytes_per_second [write  hdd] 0 at last", "cpu_ready_ratio [] 0.001 at last")
 	same(t, "cluster", lines(r, "cluster", "cl"), "operations_per_second [read] 0 at first", "operations_per_second [read] 500 at last",
 		"latency_seconds [read] 0.0006 at last", "cpu_usage_ratio [] 0.3 at first", "cpu_usage_ratio [] 0.3 at last")
 	same(t, "disk", lines(r, "disk", "scsi.1"), "operations_per_second [read] 0 at first", "operations_per_second [read] 250 at last", "operations_per_second [write] 0 at first",

@@ -144,3 +144,31 @@ func TestHostileText(t *testing.T) {
 		}
 	}
 }
+
+// TestPresets: presets keep what exporters of Windows and macOS call their counters of disks, CPU, memory and network, and what charts draw.
+func TestPresets(t *testing.T) {
+	for kind, published := range map[string][]string{
+		target.SourceWindows: {
+			"windows_logical_disk_reads_total", "windows_logical_disk_writes_total", "windows_logical_disk_read_bytes_total", "windows_logical_disk_write_bytes_total",
+			"windows_logical_disk_read_latency_seconds_total", "windows_logical_disk_write_latency_seconds_total", "windows_physical_disk_reads_total",
+			"windows_cpu_time_total", "windows_memory_available_bytes", "windows_memory_physical_total_bytes", "windows_net_bytes_received_total",
+			"windows_net_bytes_sent_total", "windows_hyperv_virtual_storage_device_operations_read_total", "windows_os_info", "windows_system_boot_time_timestamp",
+		},
+		target.SourceNode: { // on macOS
+			"node_disk_reads_completed_total", "node_disk_writes_completed_total", "node_disk_read_bytes_total", "node_disk_written_bytes_total",
+			"node_disk_read_time_seconds_total", "node_disk_write_time_seconds_total", "node_disk_read_errors_total", "node_cpu_seconds_total",
+			"node_memory_free_bytes", "node_memory_total_bytes", "node_network_receive_bytes_total", "node_network_transmit_bytes_total", "node_boot_time_seconds",
+		},
+	} {
+		var text strings.Builder
+		for _, name := range append(slices.Clone(published), "go_goroutines", "windows_service_state", "node_timex_tick_seconds", "process_open_fds") {
+			fmt.Fprintf(&text, "%s 1\n", name)
+		}
+		_, source := serve(t, text.String())
+		source.Kind = kind
+		r, err := open(t, collect.Options{Source: source, Secret: secret}).Collect(t.Context())
+		if got, want := names(r), fmt.Sprint(published); err != nil || got != want {
+			t.Errorf("%s: got %s, %v\nwant %s", kind, got, err, want)
+		}
+	}
+}
