@@ -65,7 +65,8 @@ func (c *cluster) counters(ctx context.Context, o object) ([]row, schema, error)
 		}
 		for _, e := range results.child("instances").Children {
 			values, texts := instance(e)
-			r := row{key: e.value("uuid"), values: values, at: at, labels: map[string]string{collect.LabelObject: string(o), collect.LabelName: e.value("name"),
+			partial := e.value("aggregation", "aggregation-data", "result") == "partial_aggregation"
+			r := row{key: e.value("uuid"), values: values, at: at, partial: partial, labels: map[string]string{collect.LabelObject: string(o), collect.LabelName: e.value("name"),
 				"svm": texts["vserver_name"], "aggregate": texts["parent_aggr"], collect.LabelNode: texts["node_name"]}}
 			if o == nodes {
 				r.labels = nodeLabels(e.value("name"))

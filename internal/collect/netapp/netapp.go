@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -56,6 +57,8 @@ type row struct {
 	key    string            // identity; names of volumes are unique per SVM only
 	values map[string]uint64
 	at     time.Time
+	// partial: a node did not add its part of the sums, which would look like a restart.
+	partial bool
 }
 
 // schema describes counters by name.
@@ -135,19 +138,27 @@ func (r *reader) Collect(ctx context.Context) (collect.Reading, error) {
 	if err != nil {
 		return reading, err
 	}
-	for _, one := range rows {
-		if r.o.Reads(one.labels[collect.LabelName]) {
-			reading.Samples = append(reading.Samples, volumeSamples(r.counters, one, info)...)
-		}
-	}
 	missing := func(what string, err error) {
 		if err != nil {
 			reading.Missing = append(reading.Missing, fmt.Sprintf("%s: %v", what, err))
 		}
 	}
+	partial := 0
+	for _, one := range rows {
+		switch {
+		case !r.o.Reads(one.labels[collect.LabelName]):
+		case one.partial:
+			partial++
+		default:
+			reading.Samples = append(reading.Samples, volumeSamples(r.counters, one, info)...)
+		}
+	}
+	if partial > 0 {
+		missing("counters of some volumes", fmt.Errorf("%d of them are incomplete: a node of the cluster does not answer", partial))
+	}
 	rows, info, err = r.system.counters(ctx, nodes)
 	missing("counters of nodes", err)
-	for _, one := range rows {
+	for _, one := range slices.DeleteFunc(rows, func(one row) bool { return one.partial }) {
 		reading.Samples = append(reading.Samples, nodeSamples(r.counters, one, info)...)
 	}
 	sizes, err := r.system.sizes(ctx)

@@ -161,3 +161,26 @@ func TestZeroingWithoutRights(t *testing.T) {
 		t.Errorf("missing %v", r.Missing)
 	}
 }
+
+// TestPartialAggregation: sums without the part of a node look like restarts. They are left out, and said to be missing.
+func TestPartialAggregation(t *testing.T) {
+	for _, mode := range []string{"cluster", "rest"} {
+		f, o := netapptest.Serve(t, mode)
+		c := collector(t, o)
+		set := func(reads uint64, partial bool) collect.Reading {
+			f.Set(func(f *netapptest.Filer) {
+				f.Partial, f.Counters["vol_a"] = partial, map[string]uint64{"read_ops": reads, "read_latency": 100 * reads, "read_data": 4096 * reads}
+			})
+			return reading(t, c)
+		}
+		set(10_000, false)
+		r := set(3_000, true)
+		if len(r.Missing) != 1 || !strings.HasPrefix(r.Missing[0], "counters of some volumes: 2 of them are incomplete") {
+			t.Errorf("%s: missing %v", mode, r.Missing)
+		}
+		is(t, mode+": total while a node is away", value(t, r, collect.Operations, "vol_a", "read"), math.NaN())
+		r = set(12_000, false)
+		is(t, mode+": total after", value(t, r, collect.Operations, "vol_a", "read"), 12_000)
+		is(t, mode+": rate after", value(t, r, collect.OperationsRate, "vol_a", "read"), math.NaN())
+	}
+}

@@ -99,6 +99,7 @@ type record struct {
 		Name  string
 		Value *json.Number // nil for arrays
 	}
+	Aggregation struct{ Complete *bool }
 }
 
 func (r *rest) counters(ctx context.Context, o object) ([]row, schema, error) {
@@ -108,7 +109,7 @@ func (r *rest) counters(ctx context.Context, o object) ([]row, schema, error) {
 	}
 	began := time.Now()
 	records, err := list[record](ctx, r, "/api/cluster/counter/tables/"+tableOf(o)+"/rows", url.Values{
-		"fields": {"counters,properties"}, "counters.name": {strings.Join(wanted(o, s), "|")},
+		"fields": {"*"}, "counters.name": {strings.Join(wanted(o, s), "|")},
 	})
 	if err != nil {
 		return nil, nil, err
@@ -138,7 +139,8 @@ func (r *rest) counters(ctx context.Context, o object) ([]row, schema, error) {
 				values[c.Name] = n
 			}
 		}
-		rows = append(rows, row{key: one.ID, labels: labels, values: values, at: at})
+		complete := one.Aggregation.Complete
+		rows = append(rows, row{key: one.ID, labels: labels, values: values, at: at, partial: complete != nil && !*complete})
 	}
 	return rows, s, nil
 }

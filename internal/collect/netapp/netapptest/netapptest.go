@@ -38,6 +38,7 @@ type Filer struct {
 	// The fields below are changed by Set.
 	SameTag       bool                         // the last page of a list has the tag of the request, as some versions send it
 	NoDisks       bool                         // the user may not read disks
+	Partial       bool                         // a node of the cluster does not answer
 	Counters      map[string]map[string]uint64 // by volume and counter, in the names of ZAPI
 	Busy, Elapsed uint64                       // of the node
 	Zeroed        map[string]string            // disk → percent, or "done"
@@ -150,7 +151,11 @@ func (f *Filer) instance(object, name, body string) string {
 			fmt.Fprintf(&b, "<counter-data><name>%s</name><value>%s</value></counter-data>", counter, values[counter])
 		}
 	}
-	return fmt.Sprintf("<instance-data><counters>%s</counters><name>%s</name><uuid>uuid-of-%s</uuid></instance-data>", b.String(), name, name)
+	aggregation := ""
+	if f.Partial {
+		aggregation = "<aggregation><aggregation-data><result>partial_aggregation</result></aggregation-data></aggregation>"
+	}
+	return fmt.Sprintf("<instance-data>%s<counters>%s</counters><name>%s</name><uuid>uuid-of-%s</uuid></instance-data>", aggregation, b.String(), name, name)
 }
 
 func (f *Filer) instances(object string) []string {
@@ -332,9 +337,10 @@ func (f *Filer) rows(at *url.URL) object {
 		}
 	}
 	counters = append(counters, object{"name": "nfs.read_latency_histogram", "values": []int{0, 1}, "labels": []string{"<2us", "<6us"}})
-	page := object{"num_records": 1, "records": []object{{"id": "node-a:svm1:" + names[i], "counters": counters, "properties": []object{
-		{"name": "node.name", "value": "node-a"}, {"name": "svm.name", "value": "svm1"}, {"name": "name", "value": names[i]},
-	}}}}
+	page := object{"num_records": 1, "records": []object{{"id": "node-a:svm1:" + names[i], "counters": counters,
+		"aggregation": object{"count": 1, "complete": !f.Partial}, "properties": []object{
+			{"name": "node.name", "value": "node-a"}, {"name": "svm.name", "value": "svm1"}, {"name": "name", "value": names[i]},
+		}}}}
 	if i+1 < len(names) {
 		query := at.Query()
 		query.Set("start.index", fmt.Sprint(i+1))
