@@ -93,15 +93,15 @@ func (m *Meter) Hosts(ctx context.Context, c *ahv.Cluster, hosts []Host) ([]targ
 	return all, err
 }
 
-// ofVMs are the metrics of VMs. Bandwidths of Prism are in kB/s of 1000 bytes where their names say Kbps, and bytes of an interval where
-// they say Bytes: ahv makes rates of those.
+// ofVMs are the metrics of VMs. Where their names say Kbps, bandwidths are in kB/s, whose kilobyte is taken as 1,024 bytes, as sources of
+// counters do. Where they say Bytes, they are bytes of an interval: ahv makes rates of those.
 var ofVMs = []conversion{
 	{string(target.VMCPUUsage), "hypervisorCpuUsagePpm", perMillion},
 	{string(target.VMCPUSteal), "hypervisorCpuReadyTimePpm", perMillion},
 	{string(target.VMReads), "controllerNumReadIops", 1},
 	{string(target.VMWrites), "controllerNumWriteIops", 1},
-	{string(target.VMReadBytes), "controllerReadIoBandwidthKbps", 1.0 / 1000},
-	{string(target.VMWritten), "controllerWriteIoBandwidthKbps", 1.0 / 1000},
+	{string(target.VMReadBytes), "controllerReadIoBandwidthKbps", 1.0 / 1024},
+	{string(target.VMWritten), "controllerWriteIoBandwidthKbps", 1.0 / 1024},
 	{string(target.VMReadTime), "controllerAvgReadIoLatencyMicros", perMillion},
 	{string(target.VMWriteTime), "controllerAvgWriteIoLatencyMicros", perMillion},
 	{string(target.VMReceived), ahv.Received, 1},

@@ -40,6 +40,9 @@ func (e *StatusError) Error() string {
 	return text
 }
 
+// ExitCode implements the interface of package diag: what Prism refuses is not an error of this program.
+func (e *StatusError) ExitCode() int { return diag.ExitUnavailable }
+
 // Temporary reports whether the same request may succeed later.
 func (e *StatusError) Temporary() bool {
 	switch e.Status {

@@ -66,7 +66,9 @@ func (e *TaskError) Error() string {
 }
 
 // ErrTaskLost means that Prism does not know the task any more: whether the change was made must be seen from its object.
-var ErrTaskLost = errors.New("prism lost the task: the outcome of the change is not known")
+var ErrTaskLost error = &diag.Error{
+	Code: CodeTask, Exit: diag.ExitUnavailable, Message: "prism lost the task: the outcome of the change is not known",
+}
 
 // taskOf awaits the task that an answer refers to. An answer without one is a change that is complete.
 func (c *Client) taskOf(ctx context.Context, a Answer, what string) (Task, error) {
