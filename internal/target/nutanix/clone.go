@@ -47,7 +47,7 @@ func (m *builder) clone(ctx context.Context, source string, b *blueprint) (strin
 		}
 		id = found[0].ExtID
 	}
-	return id, m.cluster.ahv.Describe(ctx, id, b.spec.Description)
+	return id, m.cluster.ahv.Describe(ctx, id, b.spec.Description, b.spec.Categories)
 }
 
 func fitsSource(from *info, specs []target.VMSpec) error {

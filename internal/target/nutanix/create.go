@@ -65,6 +65,10 @@ func (m *builder) plan(ctx context.Context, tag target.Tag, specs []target.VMSpe
 	if err != nil {
 		return nil, err
 	}
+	categories, err := m.cluster.categories(ctx)
+	if err != nil {
+		return nil, err
+	}
 	taken := map[string]bool{}
 	var used []string
 	for _, one := range s.vms {
@@ -80,7 +84,7 @@ func (m *builder) plan(ctx context.Context, tag target.Tag, specs []target.VMSpe
 		if err != nil {
 			return nil, fmt.Errorf("create vm %q: %w", spec.Name, err)
 		}
-		taken[b.spec.Name], b.spec.Subnet = true, subnet.ExtID
+		taken[b.spec.Name], b.spec.Subnet, b.spec.Categories = true, subnet.ExtID, categories
 		plans[i] = b
 	}
 	return plans, m.reserve(ctx, plans, used)

@@ -47,7 +47,11 @@ func (t *Target) Inventory(ctx context.Context) (target.Inventory, error) {
 	if i.FreeBytes, i.TotalBytes, err = t.cluster.ahv.Space(ctx, container.Key()); err != nil {
 		return target.Inventory{}, fmt.Errorf("read the space of storage container %q: %w", container.Name, err)
 	}
-	i.Facts = slices.Concat(t.config.Facts, t.facts(state, container, subnet, nodes), t.cluster.addresses.Facts())
+	affinity, err := t.cluster.affinityFacts(ctx)
+	if err != nil {
+		return target.Inventory{}, err
+	}
+	i.Facts = slices.Concat(t.config.Facts, t.facts(state, container, subnet, nodes), affinity, t.cluster.addresses.Facts())
 	if t.cluster.bmcs != nil {
 		i.Facts = append(i.Facts, t.cluster.bmcs.Facts()...)
 	}
@@ -113,6 +117,7 @@ func (t *Target) facts(s ahv.State, c ahv.Container, subnet ahv.Subnet, nodes []
 	add("storage container", "%s", c.Name)
 	facts = append(facts, containerFacts(c)...)
 	add("balancing", "AHV moves VMs of the whole cluster or none (ADS): it cannot be turned off for single VMs")
+	add("write cache", "Prism does not report how full the oplog is: steps that wait until it is empty are refused")
 	if t.config.Allow.CVMs {
 		add("CVMs", "power cuts of nodes may take their CVMs down")
 	}

@@ -58,6 +58,9 @@ func (o *operations) PowerOnVMs(ctx context.Context, tag target.Tag, vms []targe
 		}
 		target.Powerless(ctx, one.name(), surveyed)
 		if err := o.cluster.ahv.PowerOn(ctx, one.ExtID); err != nil {
+			if policies := o.cluster.concerning(ctx, one.Categories); policies != "" {
+				err = fmt.Errorf("start it on host %s%s: %w", n.name, policies, err)
+			}
 			return err
 		}
 		return o.settle(ctx, one, n)
@@ -74,7 +77,7 @@ func (o *operations) settle(ctx context.Context, one *info, n *node) error {
 		return nil
 	}
 	if err := o.cluster.ahv.Migrate(ctx, one.ExtID, n.host.ExtID); err != nil {
-		return fmt.Errorf("prism started it on another node, from where it cannot be moved: %w", err)
+		return fmt.Errorf("prism started it on another node, from where it cannot be moved%s: %w", o.cluster.concerning(ctx, now.Categories), err)
 	}
 	return nil
 }
@@ -107,7 +110,7 @@ func (o *operations) MigrateVMs(ctx context.Context, tag target.Tag, vms []targe
 	return onEach(ctx, "migrate", list, func(one *info) error {
 		if one.Power == ahv.On && one.HostID() != to.host.ExtID {
 			if err := o.cluster.ahv.Migrate(ctx, one.ExtID, to.host.ExtID); err != nil {
-				return err
+				return fmt.Errorf("move it to host %s%s: %w", to.name, o.cluster.concerning(ctx, one.Categories), err)
 			}
 		}
 		if !one.finished || one.record.Node == to.id {
@@ -118,7 +121,7 @@ func (o *operations) MigrateVMs(ctx context.Context, tag target.Tag, vms []targe
 		if err != nil {
 			return err
 		}
-		return o.cluster.ahv.Describe(ctx, one.ExtID, text)
+		return o.cluster.ahv.Describe(ctx, one.ExtID, text, nil)
 	})
 }
 

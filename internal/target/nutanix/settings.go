@@ -8,16 +8,17 @@ import (
 
 // settings are what a target file says to this provider.
 type settings struct {
-	cluster   string // name or id; "": the only one
-	pool      string // storage container; "": the only one
-	network   string // subnet; "": the only one
-	addresses address.Range
-	guestUser string
-	guestKey  string
+	cluster    string // name or id; "": the only one
+	pool       string // storage container; "": the only one
+	network    string // subnet; "": the only one
+	addresses  address.Range
+	categories []category // of VMs
+	guestUser  string
+	guestKey   string
 }
 
 // options are those of the target file.
-var options = []string{"cluster", "guest_key", "guest_user"}
+var options = []string{"categories", "cluster", "guest_key", "guest_user"}
 
 func readSettings(c target.Config) (settings, error) {
 	value, list := c.ReadOptions(nil, options...)
@@ -29,6 +30,9 @@ func readSettings(c target.Config) (settings, error) {
 		list.Errorf(place, "target-option", "option guest_key needs a guest_user")
 	}
 	var err error
+	if s.categories, err = readCategories(value["categories"]); err != nil {
+		list.Errorf(place, "target-option", "%v", err)
+	}
 	if s.addresses, err = address.ReadRange(c.Addresses); err != nil {
 		list.Errorf(place, "target-address", "%v", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/target/nutanix/ahv"
 	"github.com/braggdev/bragg/internal/wait"
 )
 
@@ -19,6 +20,7 @@ type watcher struct{ cluster *cluster }
 // sight is what one look found.
 type sight struct {
 	vms   map[string]target.VM // by name
+	kinds map[string][]ahv.Ref // categories of VMs, by name
 	nodes map[string]string    // why a node cannot run VMs, by its id; "": it can
 }
 
@@ -40,7 +42,9 @@ func (w *watcher) WatchEvents(ctx context.Context, tag target.Tag, see func(targ
 			continue // the next look tells
 		}
 		for _, e := range compare(before, now, w.cluster.nameOf) {
-			e.At = time.Now()
+			if e.At = time.Now(); e.Kind == target.PlatformMoved {
+				e.Text += w.cluster.concerning(ctx, now.kinds[e.VM])
+			}
 			see(e)
 		}
 		before = now
@@ -57,9 +61,9 @@ func (w *watcher) look(ctx context.Context, tag target.Tag) (sight, error) {
 	if err != nil {
 		return sight{}, err
 	}
-	found := sight{vms: map[string]target.VM{}, nodes: map[string]string{}}
+	found := sight{vms: map[string]target.VM{}, kinds: map[string][]ahv.Ref{}, nodes: map[string]string{}}
 	for _, one := range s.owned(tag.Mark()) {
-		found.vms[one.name()] = one.vm(nodes)
+		found.vms[one.name()], found.kinds[one.name()] = one.vm(nodes), one.Categories
 	}
 	for _, n := range nodes {
 		found.nodes[n.id] = n.host.Trouble()

@@ -1,9 +1,57 @@
 package state
 
 import (
+	"fmt"
 	"slices"
 	"time"
 )
+
+// enforce moves VMs from hosts on which a policy does not let them run, or away from others, as far as hosts can take them. The cluster reports it.
+func (d *Data) enforce() {
+	for _, vm := range d.VMs {
+		if vm.Power != On || d.Host(vm.HostID) == nil || d.allowed(vm, d.Host(vm.HostID)) && !d.crowded(vm) {
+			continue
+		}
+		from := d.hostName(vm)
+		if d.move(vm, "") == nil {
+			d.report("VmAffinityMigrate", "INFO", "VM migrated by an affinity policy",
+				fmt.Sprintf("VM %s was migrated from host %s to host %s", vm.Name, from, d.hostName(vm)), Entity{vm.ID, RelVM, vm.Name})
+		}
+	}
+}
+
+// crowded reports whether an earlier VM from which a policy keeps this one apart runs on its host.
+func (d *Data) crowded(vm *VM) bool {
+	for _, p := range d.Policies {
+		if !p.AntiAffinity || !meet(vm.Categories, p.VMCategories) {
+			continue
+		}
+		for _, other := range d.VMs {
+			if other == vm {
+				break
+			}
+			if other.Power == On && other.HostID == vm.HostID && meet(other.Categories, p.VMCategories) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// NonCompliant lists the running VMs of a policy that are not where it wants them, and the others.
+func (d *Data) NonCompliant(p *Policy) (against, with []*VM) {
+	for _, vm := range d.VMs {
+		if vm.Power != On || !meet(vm.Categories, p.VMCategories) {
+			continue
+		}
+		if h := d.Host(vm.HostID); p.AntiAffinity && d.crowded(vm) || !p.AntiAffinity && h != nil && !meet(h.Categories, p.HostCategories) {
+			against = append(against, vm)
+		} else {
+			with = append(with, vm)
+		}
+	}
+	return against, with
+}
 
 // CategorizeVM adds categories to a VM, or removes them.
 func (p *vms) CategorizeVM(id string, categories []string, add bool, match int) (string, error) {
@@ -12,6 +60,7 @@ func (p *vms) CategorizeVM(id string, categories []string, add bool, match int) 
 			return err
 		}
 		vm.Categories = with(vm.Categories, categories, add)
+		d.enforce()
 		return nil
 	})
 }
@@ -32,6 +81,7 @@ func (p *hosts) CategorizeHost(id string, categories []string, add bool) (string
 				h := d.Host(id)
 				h.Categories = with(h.Categories, categories, add)
 				h.Version++
+				d.enforce()
 				return nil
 			})
 		},
@@ -67,6 +117,7 @@ func (p *store) CreatePolicy(policy Policy) (task, id string, err error) {
 				policy.Created = time.Now().UTC()
 				policy.Updated = policy.Created
 				d.Policies = append(d.Policies, &policy)
+				d.enforce()
 				return nil
 			})
 		},

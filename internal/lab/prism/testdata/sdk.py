@@ -47,6 +47,7 @@ def check(fact, *what):
 vmm_client, cluster_client, prism_client, point_client = client(vmm), client(clustermgmt), client(prism), client(dataprotection)
 vms, images, vm_stats = vmm.VmApi(vmm_client), vmm.ImagesApi(vmm_client), vmm.StatsApi(vmm_client)
 policies, vm_points = vmm.VmHostAffinityPoliciesApi(vmm_client), vmm.VmRecoveryPointsApi(vmm_client)
+apart = vmm.VmAntiAffinityPoliciesApi(vmm_client)
 clusters, containers, disks = (clustermgmt.ClustersApi(cluster_client), clustermgmt.StorageContainersApi(cluster_client),
                                clustermgmt.DisksApi(cluster_client))
 tasks, categories = prism.TasksApi(prism_client), prism.CategoriesApi(prism_client)
@@ -173,8 +174,23 @@ check(pinned.name == "pinned" and call(policies.get_vm_host_affinity_policy_by_i
 tag = etag(call(vms.get_vm_by_id, first))
 refused = finish(call(vms.power_on_vm, first, if_match=tag), "FAILED")
 check("affinity" in refused.error_messages[0].message, refused.error_messages)
+check(call(policies.list_vm_host_affinity_policy_vm_compliance_states, pinned.ext_id).data is None)  # none runs
 tag = vmm.ApiClient.get_etag(call(policies.get_vm_host_affinity_policy_by_id, pinned.ext_id))
 finish(call(policies.delete_vm_host_affinity_policy_by_id, pinned.ext_id, if_match=tag))
+
+spread = policy_model("VmAntiAffinityPolicy")(name="spread", categories=[policy_model("CategoryReference")(ext_id=owner.ext_id)])
+finish(call(apart.create_vm_anti_affinity_policy, spread))
+act(vms.power_on_vm, first)
+act(vms.power_on_vm, second)
+spread = call(apart.list_vm_anti_affinity_policies).data[0]
+states = call(apart.list_vm_anti_affinity_policy_vm_compliance_states, spread.ext_id).data
+check(sorted(s.ext_id for s in states) == sorted([first, second]), states)
+check(all(type(s.compliance_status).__name__.endswith("CompliantVmAntiAffinityPolicy") for s in states), states)
+check(call(apart.get_vm_anti_affinity_policy_by_id, spread.ext_id).data.categories[0].ext_id == owner.ext_id)
+act(vms.power_off_vm, first)
+act(vms.power_off_vm, second)
+tag = vmm.ApiClient.get_etag(call(apart.get_vm_anti_affinity_policy_by_id, spread.ext_id))
+finish(call(apart.delete_vm_anti_affinity_policy_by_id, spread.ext_id, if_match=tag))
 
 # Recovery points.
 point_model = models("ntnx_dataprotection_py_client.models.dataprotection.v4.config.")

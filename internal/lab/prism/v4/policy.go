@@ -7,44 +7,77 @@ import (
 	"github.com/braggdev/bragg/internal/lab/prism/state"
 )
 
+// policyKind is one of the two kinds of affinity policies: where VMs run, and which of them run apart.
+type policyKind struct {
+	path, name string // of the resource, and of its type
+	apart      bool
+}
+
 func (a *API) policyRoutes() {
-	const path = "vmm/ahv/policies/vm-host-affinity-policies"
-	a.route("GET "+path, func(w http.ResponseWriter, r *http.Request) error {
+	a.policiesOf(policyKind{"vmm/ahv/policies/vm-host-affinity-policies", "VmHostAffinityPolicy", false})
+	a.policiesOf(policyKind{"vmm/ahv/policies/vm-anti-affinity-policies", "VmAntiAffinityPolicy", true})
+	a.categoryRoutes()
+}
+
+// find finds a policy of the kind.
+func (k policyKind) find(d *state.Data, id string) *state.Policy {
+	if p := d.Policy(id); p != nil && p.AntiAffinity == k.apart {
+		return p
+	}
+	return nil
+}
+
+func (a *API) policiesOf(k policyKind) {
+	plural := k.name[:len(k.name)-1] + "ies"
+	a.route("GET "+k.path, func(w http.ResponseWriter, r *http.Request) error {
 		var all []rest.Object
 		a.prism.Read(func(d *state.Data) {
 			for _, p := range d.Policies {
-				all = append(all, policyObject(p))
+				if p.AntiAffinity == k.apart {
+					all = append(all, k.object(d, p))
+				}
 			}
 		})
-		return list(w, r, "vmm.v4.ahv.policies.ListVmHostAffinityPoliciesApiResponse", all)
+		return list(w, r, "vmm.v4.ahv.policies.List"+plural+"ApiResponse", all)
 	})
-	a.route("GET "+path+"/{id}", func(w http.ResponseWriter, r *http.Request) error {
+	a.route("GET "+k.path+"/{id}", func(w http.ResponseWriter, r *http.Request) error {
 		var o rest.Object
 		var version int
 		a.prism.Read(func(d *state.Data) {
-			if p := d.Policy(r.PathValue("id")); p != nil {
-				o, version = policyObject(p), p.Version
+			if p := k.find(d, r.PathValue("id")); p != nil {
+				o, version = k.object(d, p), p.Version
 			}
 		})
 		if o == nil {
 			return state.Missing("policy", r.PathValue("id"))
 		}
-		return one(w, r, "vmm.v4.ahv.policies.GetVmHostAffinityPolicyApiResponse", o, version)
+		return one(w, r, "vmm.v4.ahv.policies.Get"+k.name+"ApiResponse", o, version)
 	})
-	a.route("POST "+path, func(w http.ResponseWriter, r *http.Request) error {
-		var body struct {
-			Name, Description            string
-			VMCategories, HostCategories []reference
+	a.route("GET "+k.path+"/{id}/vm-compliance-states", func(w http.ResponseWriter, r *http.Request) error {
+		var all []rest.Object
+		found := false
+		a.prism.Read(func(d *state.Data) {
+			if p := k.find(d, r.PathValue("id")); p != nil {
+				found, all = true, k.compliance(d, p)
+			}
+		})
+		if !found {
+			return state.Missing("policy", r.PathValue("id"))
 		}
+		return list(w, r, "vmm.v4.ahv.policies.List"+k.name+"VmComplianceStatesApiResponse", all)
+	})
+	a.route("POST "+k.path, func(w http.ResponseWriter, r *http.Request) error {
+		var body policyBody
 		if err := decode(r, &body); err != nil {
 			return err
 		}
 		task, _, err := a.prism.CreatePolicy(state.Policy{
-			Name: body.Name, Description: body.Description, VMCategories: ids(body.VMCategories), HostCategories: ids(body.HostCategories),
+			Name: body.Name, Description: body.Description, VMCategories: append(ids(body.VMCategories), ids(body.Categories)...),
+			HostCategories: ids(body.HostCategories), AntiAffinity: k.apart,
 		})
 		return accepted(w, r, task, err)
 	})
-	a.route("DELETE "+path+"/{id}", func(w http.ResponseWriter, r *http.Request) error {
+	a.route("DELETE "+k.path+"/{id}", func(w http.ResponseWriter, r *http.Request) error {
 		version, err := match(r, r.PathValue("id"), false)
 		if err != nil {
 			return err
@@ -52,15 +85,42 @@ func (a *API) policyRoutes() {
 		task, err := a.prism.DeletePolicy(r.PathValue("id"), version)
 		return accepted(w, r, task, err)
 	})
-	a.categoryRoutes()
 }
 
-func policyObject(p *state.Policy) rest.Object {
-	return object("vmm.v4.ahv.policies.VmHostAffinityPolicy", rest.Object{
+type policyBody struct {
+	Name, Description                        string
+	VMCategories, HostCategories, Categories []reference
+}
+
+const policyPackage = "vmm.v4.ahv.policies."
+
+func (k policyKind) object(d *state.Data, p *state.Policy) rest.Object {
+	against, with := d.NonCompliant(p)
+	o := rest.Object{
 		"extId": p.ID, "name": p.Name, "description": p.Description, "createTime": stamp(p.Created), "updateTime": stamp(p.Updated),
-		"vmCategories":   refs("vmm.v4.ahv.policies.CategoryReference", p.VMCategories),
-		"hostCategories": refs("vmm.v4.ahv.policies.CategoryReference", p.HostCategories),
-	})
+		"numCompliantVms": len(with), "numNonCompliantVms": len(against),
+	}
+	if k.apart {
+		o["categories"] = refs(policyPackage+"CategoryReference", p.VMCategories)
+	} else {
+		o["vmCategories"] = refs(policyPackage+"CategoryReference", p.VMCategories)
+		o["hostCategories"] = refs(policyPackage+"CategoryReference", p.HostCategories)
+	}
+	return object(policyPackage+k.name, o)
+}
+
+// compliance has one state for each running VM of a policy.
+func (k policyKind) compliance(d *state.Data, p *state.Policy) (all []rest.Object) {
+	against, with := d.NonCompliant(p)
+	for status, vms := range map[string][]*state.VM{"NonCompliant" + k.name: against, "Compliant" + k.name: with} {
+		for _, vm := range vms {
+			all = append(all, object(policyPackage+k.name+"VmComplianceState", rest.Object{
+				"extId": vm.ID, "cluster": ref(policyPackage+"ClusterReference", d.Cluster.ID), "host": ref(policyPackage+"HostReference", vm.HostID),
+				"associatedCategories": refs(policyPackage+"CategoryReference", vm.Categories), "complianceStatus": object(policyPackage+status, rest.Object{}),
+			}))
+		}
+	}
+	return all
 }
 
 func (a *API) categoryRoutes() {

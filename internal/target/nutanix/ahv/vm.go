@@ -31,6 +31,7 @@ type VM struct {
 	Cluster     *Ref   `json:"cluster"`
 	Disks       []Disk `json:"disks"`
 	NICs        []NIC  `json:"nics"`
+	Categories  []Ref  `json:"categories"`
 }
 
 // HostID is the id of the host on which it runs; "" if it is off.
@@ -106,6 +107,7 @@ type Spec struct {
 	Subnet            string
 	Address           string // to be assigned by the subnet; "": by DHCP
 	UserData          []byte // of cloud-init; nil: none
+	Categories        []Ref
 }
 
 // guestCustomization is the seed of a VM: a disk that Prism makes of it.
@@ -136,6 +138,9 @@ func (s Spec) body(c *Cluster) map[string]any {
 	}
 	body := s.common()
 	body["description"], body["cluster"], body["host"], body["disks"] = s.Description, Ref{c.ID}, Ref{s.Host}, disks
+	if len(s.Categories) > 0 {
+		body["categories"] = s.Categories
+	}
 	return body
 }
 
@@ -253,14 +258,18 @@ func (c *Cluster) Migrate(ctx context.Context, id, host string) error {
 	return err
 }
 
-// Describe replaces the description of a VM.
-func (c *Cluster) Describe(ctx context.Context, id, description string) error {
+// Describe replaces the description of a VM, and its categories unless they are nil.
+func (c *Cluster) Describe(ctx context.Context, id, description string, categories []Ref) error {
 	_, err := c.Prism.Change(ctx, "vmm", vmPath(id), func(object json.RawMessage) (prism.Request, error) {
 		var now VM
 		if err := json.Unmarshal(object, &now); err != nil || now.Description == description {
 			return prism.Request{}, err
 		}
-		body, err := prism.Merge(object, map[string]any{"description": description})
+		change := map[string]any{"description": description}
+		if categories != nil {
+			change["categories"] = categories
+		}
+		body, err := prism.Merge(object, change)
 		return prism.Request{Method: http.MethodPut, Body: body}, err
 	})
 	return err
