@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -195,3 +196,25 @@ func (c *Config) Template(name string) (string, error) {
 
 // TemplateNames are the templates of the target file, sorted.
 func (c *Config) TemplateNames() []string { return slices.Sorted(maps.Keys(c.Templates)) }
+
+// InFolder makes relative paths of certificates and secrets those of a folder: that of the target file, wherever the program runs.
+func (c *Config) InFolder(dir string) {
+	place := func(path *string) {
+		if *path != "" && !filepath.IsAbs(*path) {
+			*path = filepath.Join(dir, *path)
+		}
+	}
+	place(&c.CAFile)
+	for i := range c.Sources {
+		place(&c.Sources[i].CAFile)
+	}
+	for _, n := range c.Nodes {
+		if n.BMC != nil {
+			place(&n.BMC.CAFile)
+		}
+	}
+	for name, credential := range c.Credentials {
+		place(&credential.Secret.File)
+		c.Credentials[name] = credential
+	}
+}

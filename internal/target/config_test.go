@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -295,5 +296,21 @@ func TestSourceOfThePlatform(t *testing.T) {
 		if _, problems := parse(text); !strings.Contains(problems, want) {
 			t.Errorf("%s: got %s, want %q", text, problems, want)
 		}
+	}
+}
+
+// TestInFolder: certificates and secrets are found beside the target file, wherever the program runs.
+func TestInFolder(t *testing.T) {
+	c := target.Config{
+		CAFile: "ca.pem", Sources: []target.Source{{CAFile: "sub/ca.pem"}, {CAFile: filepath.Join(t.TempDir(), "x.pem")}, {}},
+		Nodes:       []target.NodeConfig{{}, {BMC: &target.BMC{CAFile: "bmc.pem"}}},
+		Credentials: map[string]target.Credential{"a": {User: "u", Secret: target.Secret{File: "secret"}}, "b": {Secret: target.Secret{Env: "X"}}},
+	}
+	kept, dir := c.Sources[1].CAFile, t.TempDir()
+	c.InFolder(dir)
+	got := []string{c.CAFile, c.Sources[0].CAFile, c.Sources[1].CAFile, c.Sources[2].CAFile, c.Nodes[1].BMC.CAFile, c.Credentials["a"].Secret.File, c.Credentials["b"].Secret.File}
+	want := []string{filepath.Join(dir, "ca.pem"), filepath.Join(dir, "sub", "ca.pem"), kept, "", filepath.Join(dir, "bmc.pem"), filepath.Join(dir, "secret"), ""}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

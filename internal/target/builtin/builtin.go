@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -67,6 +68,7 @@ func Load(spec string) (target.Config, error) {
 		return target.Config{}, unreadable(spec, err)
 	}
 	c, list := target.ParseConfig(spec, text, Providers())
+	c.InFolder(filepath.Dir(spec))
 	return c, list.Err()
 }
 
