@@ -171,12 +171,9 @@ func (p *pods) states(ctx context.Context, mark string) (map[string]state, error
 
 // current returns the pod of a VM, nil if there is none. A pod of that name with another mark is foreign.
 func (p *pods) current(ctx context.Context, r object.Record) (*api.Seen[pod], error) {
-	if err := p.mirror.Start(ctx); err != nil {
+	one, ok, err := p.mirror.Find(ctx, r.VM.ID)
+	if err != nil || !ok {
 		return nil, err
-	}
-	one, ok := p.mirror.Get(r.VM.ID)
-	if !ok {
-		return nil, nil
 	}
 	if object.MarkOf(&one.Object) != r.Mark {
 		return nil, target.Foreign(fmt.Sprintf("pod %q", r.VM.ID))
@@ -306,6 +303,8 @@ func (p *pods) running(ctx context.Context, r object.Record) error {
 			return nil
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
+		case api.Refused(err): // of the watch: the pod is not known
+			return err
 		case !errors.Is(err, context.DeadlineExceeded):
 			return p.explain(ctx, r, last, err.Error())
 		case last == nil && time.Since(began) < p.limits.start:

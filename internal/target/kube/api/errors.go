@@ -87,6 +87,9 @@ func Conflict(err error) bool { return apierrors.IsConflict(cause(err)) }
 // Forbidden reports whether a right is missing.
 func Forbidden(err error) bool { return apierrors.IsForbidden(cause(err)) }
 
+// Refused reports whether the server does not know the user, or does not grant the user a right.
+func Refused(err error) bool { return Forbidden(err) || apierrors.IsUnauthorized(cause(err)) }
+
 func cause(err error) error {
 	var status *apierrors.StatusError
 	if errors.As(err, &status) {

@@ -29,6 +29,7 @@ type Mirror[T any] struct {
 	objects map[string]Seen[T] // by name
 	changed chan struct{}      // closed with every change
 	down    error              // why the watch is not connected; nil: it is
+	refused int                // how often in a row the server refused it
 	version string             // of the last change that was seen
 	heard   func(Change[T])    // nil: no listener
 }
@@ -54,6 +55,9 @@ const (
 	watchAgain   = 500 * time.Millisecond // after a watch that broke
 	watchLongest = 30 * time.Second
 	watchSeconds = 30 * 60 // after which the server ends a watch, which is then repeated
+	// A right may be granted again at once, and so may a token be renewed. What is refused so often in a row is refused for good, after
+	// about four seconds.
+	refusalsMax = 4
 )
 
 // Start lists the objects and begins to watch them, unless it does.
@@ -81,16 +85,8 @@ func (m *Mirror[T]) Wait() { m.work.Wait() }
 
 // All returns the objects, current as long as the watch is connected; without one they are listed. Callers do not change them.
 func (m *Mirror[T]) All(ctx context.Context) ([]Seen[T], error) {
-	if err := m.Start(ctx); err != nil {
+	if err := m.fresh(ctx); err != nil {
 		return nil, err
-	}
-	m.mu.Lock()
-	down := m.down
-	m.mu.Unlock()
-	if down != nil {
-		if err := m.list(ctx); err != nil {
-			return nil, err
-		}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -99,6 +95,29 @@ func (m *Mirror[T]) All(ctx context.Context) ([]Seen[T], error) {
 		all = append(all, o)
 	}
 	return all, nil
+}
+
+// Find returns the object of that name, as current as All.
+func (m *Mirror[T]) Find(ctx context.Context, name string) (one Seen[T], found bool, err error) {
+	if err := m.fresh(ctx); err != nil {
+		return one, false, err
+	}
+	one, found = m.Get(name)
+	return one, found, nil
+}
+
+// fresh lists the objects where the watch is not connected.
+func (m *Mirror[T]) fresh(ctx context.Context) error {
+	if err := m.Start(ctx); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	down := m.down
+	m.mu.Unlock()
+	if down == nil {
+		return nil
+	}
+	return m.list(ctx)
 }
 
 // Get returns the object of that name.
@@ -110,14 +129,15 @@ func (m *Mirror[T]) Get(name string) (Seen[T], bool) {
 }
 
 // Await calls done with the object of that name, nil if there is none, now and after every change, until done reports true or an
-// error. When ctx ends, the error says so, and why the watch was down if it was.
+// error. When ctx ends, the error says so, and why the watch was down if it was. A watch that the server refuses for good is an error
+// at once.
 func (m *Mirror[T]) Await(ctx context.Context, name string, done func(o *Seen[T]) (bool, error)) error {
 	if err := m.Start(ctx); err != nil {
 		return err
 	}
 	for {
 		m.mu.Lock()
-		changed := m.changed
+		changed, down, refused := m.changed, m.down, m.refused >= refusalsMax
 		o, found := m.objects[name]
 		m.mu.Unlock()
 		var given *Seen[T]
@@ -126,6 +146,9 @@ func (m *Mirror[T]) Await(ctx context.Context, name string, done func(o *Seen[T]
 		}
 		if ok, err := done(given); ok || err != nil {
 			return err
+		}
+		if refused {
+			return down
 		}
 		select {
 		case <-changed:
@@ -224,6 +247,11 @@ func (m *Mirror[T]) follow() {
 		if err != nil {
 			m.down = m.client.explain("watch "+m.resource.Resource, err)
 		}
+		if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
+			m.refused++
+		} else {
+			m.refused = 0
+		}
 		m.wake()
 		m.mu.Unlock()
 		if wait.For(ctx, pause) != nil {
@@ -249,7 +277,7 @@ func (m *Mirror[T]) watch(ctx context.Context) error {
 	}
 	defer w.Stop()
 	m.mu.Lock()
-	m.down = nil
+	m.down, m.refused = nil, 0
 	m.mu.Unlock()
 	for {
 		select {

@@ -282,3 +282,31 @@ func TestSecretsStaySecret(t *testing.T) {
 		}
 	}
 }
+
+// A watch that is refused for good ends what waits for it with the reason, not after the whole patience. A pod that was made is removed.
+func TestRefusedWatch(t *testing.T) {
+	t.Parallel()
+	s := kubetest.New(t, "node-1", "node-2")
+	tgt := openAs(t, simulated(t, s), authority(t))
+	tag := targettest.NewTag("run-1")
+	vms := powered(t, tgt, tag, 1)
+	if err := tgt.(target.VMPower).PowerOffVMs(t.Context(), tag, vms); err != nil {
+		t.Fatal(err)
+	}
+	s.SetFault(func(r *http.Request) (int, string) {
+		if r.URL.Query().Get("watch") != "" && strings.HasSuffix(r.URL.Path, "/pods") {
+			return http.StatusForbidden, `pods is forbidden: User "bench" cannot watch resource "pods"`
+		}
+		return 0, ""
+	})
+	s.Forget()
+	err := tgt.(target.VMPower).PowerOnVMs(t.Context(), tag, vms)
+	wantCode(t, err, api.CodeForbidden, "cannot watch resource")
+	s.SetFault(nil) // its watch begins again some seconds later
+	if err := tgt.Delete(t.Context(), tag, vms); err != nil {
+		t.Error(err)
+	}
+	if left := s.Objects("pods"); len(left) > 0 {
+		t.Errorf("left are %v", left)
+	}
+}

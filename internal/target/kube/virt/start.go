@@ -101,6 +101,8 @@ func (r *Runner) running(ctx context.Context, rec object.Record, ended string, v
 			return nil
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
+		case api.Refused(err):
+			return err
 		case !errors.Is(err, context.DeadlineExceeded):
 			return r.explain(ctx, rec, last, err.Error())
 		}
