@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"net"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -18,22 +19,26 @@ func greet(ctx context.Context, conn net.Conn) (string, error) {
 	return hello.Boot, err
 }
 
+// soakVariable asks for everything; "make soak" sets it.
+const soakVariable = "BRAGG_SOAK_REHEARSALS"
+
+// inGate are the tests in which a real cluster differs from a simulated one. The others are for the soak.
+var inGate = []string{"clone", "create and delete", "dial", "foreign tag", "found after a crash", "inventory", "lock", "maintenance", "revert"}
+
 // The contract on a real cluster, with agents in pods, volumes of both modes, and nodes that lose power, but for metrics, which have
-// tests of their own in package contract. With volumes in block mode only what concerns disks is repeated.
+// tests of their own in package contract.
 func TestContract(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a cluster with nodes")
 	}
-	for _, mode := range []struct {
-		name string
-		only []string
-	}{
-		{"filesystem", nil},
-		{"block", []string{"clone", "dial", "revert"}},
-	} {
-		t.Run(mode.name, func(t *testing.T) {
+	only, modes := inGate, []string{"filesystem"}
+	if os.Getenv(soakVariable) != "" {
+		only, modes = nil, append(modes, "block")
+	}
+	for _, mode := range modes {
+		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
-			contract(t, mode.name, mode.only)
+			contract(t, mode, only)
 		})
 	}
 }
@@ -86,7 +91,7 @@ func TestSnapshotClassIsMissing(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	delete(r.config.Options, "snapshot_class") // the cluster has no default one
-	r.config.Options["patience"] = "1h"
+	r.config.Options["patience"] = "20s"       // a fifth of it for an error that lasts
 	tgt := r.open(t)
 	tag := targettest.NewTag("run-1")
 	vms, err := tgt.Create(t.Context(), tag, r.specs(1))
@@ -94,7 +99,7 @@ func TestSnapshotClassIsMissing(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = tgt.(target.Snapshotter).SnapshotVMs(t.Context(), tag, vms, "s")
-	if err == nil || !strings.Contains(err.Error(), "cannot find default snapshot class") || strings.Contains(err.Error(), "5m") {
+	if err == nil || !strings.Contains(err.Error(), "cannot find default snapshot class") || strings.Contains(err.Error(), "not ready after 20s") {
 		t.Errorf("got %v", err)
 	}
 	if err := tgt.Delete(t.Context(), tag, vms); err != nil {
