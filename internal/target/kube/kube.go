@@ -78,9 +78,6 @@ func open(ctx context.Context, c target.Config, o target.OpenOptions) (target.Ta
 	if err != nil {
 		return nil, err
 	}
-	if s.kind == rights.KindKubeVirt {
-		return nil, &diag.Error{Code: "kube-kind", Exit: diag.ExitData, Message: "open kubernetes target: VMs of KubeVirt are not supported yet"}
-	}
 	client, err := connect(ctx, c)
 	if err != nil {
 		return nil, err

@@ -135,6 +135,9 @@ func openAs(t *testing.T, c target.Config, a *trust.Authority) target.Target {
 	return opened
 }
 
+// uncounted are metrics that no kubelet has: a cluster does not know the clock rate of its processors.
+var uncounted = []string{"CpuUsage.Avg.Megahertz", string(target.VMCPUSteal), string(target.VMReadTime), string(target.VMWriteTime)}
+
 // The contract on a simulated cluster, with real agents.
 func TestContractSimulated(t *testing.T) {
 	t.Parallel()
@@ -165,10 +168,9 @@ func TestContractSimulated(t *testing.T) {
 			configs[opened], servers[opened] = c, s
 			return opened
 		},
-		Reopen: func(t *testing.T, before target.Target) target.Target { return openAs(t, configs[before], identities) },
-		Greet:  greet,
-		// A cluster does not know the clock rate of its processors.
-		Uncounted: []string{"CpuUsage.Avg.Megahertz", string(target.VMCPUSteal), string(target.VMReadTime), string(target.VMWriteTime)},
+		Reopen:    func(t *testing.T, before target.Target) target.Target { return openAs(t, configs[before], identities) },
+		Greet:     greet,
+		Uncounted: uncounted,
 		Leftovers: func(_ *testing.T, before target.Target) []string {
 			var left []string
 			for _, resource := range []string{"pods", "persistentvolumeclaims", "secrets", "configmaps", "volumesnapshots"} {

@@ -19,10 +19,10 @@ import (
 	"github.com/braggdev/bragg/internal/trust"
 )
 
-// harness is for the list of faults that every provider passes.
-func harness() faulttest.Harness {
+// harness is for the list of faults that every provider passes. options are those of the target file.
+func harness(options string) faulttest.Harness {
 	return faulttest.Harness{
-		Provider: kube.Provider(), Threads: 2, Start: platform,
+		Provider: kube.Provider(), Threads: 2, Start: func(t *testing.T) faulttest.Platform { return platform(t, options) },
 		Open: func(ctx context.Context, c target.Config) (target.Target, error) {
 			a, err := trust.New("run-1", time.Hour)
 			if err != nil {
@@ -35,22 +35,31 @@ func harness() faulttest.Harness {
 
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	harness().Run(t)
+	harness("image: 'bragg-agent:test'").Run(t)
+}
+
+// The same with VMs of KubeVirt.
+func TestFaultsKubeVirt(t *testing.T) {
+	t.Parallel()
+	harness("kind: kubevirt, image: 'debian:12', access_mode: ReadWriteMany").Run(t)
 }
 
 // kinds are what VMs are made of.
 var kinds = map[string]string{
 	"pods": "Pod", "secrets": "Secret", "configmaps": "ConfigMap", "persistentvolumeclaims": "PersistentVolumeClaim", "volumesnapshots": "VolumeSnapshot",
+	"virtualmachines": "VirtualMachine", "virtualmachineinstances": "VirtualMachineInstance",
+	"virtualmachineinstancemigrations": "VirtualMachineInstanceMigration",
 }
 
 // platform is a simulated cluster.
-func platform(t *testing.T) faulttest.Platform {
+func platform(t *testing.T, options string) faulttest.Platform {
 	t.Helper()
 	s := kubetest.New(t, "node-1", "node-2")
+	s.KubeVirt = &kubetest.KubeVirt{}
 	dir := t.TempDir()
 	writePEM(t, filepath.Join(dir, "ca.pem"), s.Certificate().Raw)
 	text := fmt.Sprintf("provider: kubernetes\nname: simulated\nendpoint: %[2]s\nca_file: %[1]s/ca.pem\npool: fast\n"+
-		"credentials: {platform: {secret: {file: %[1]s/token}}}\noptions: {namespace: %[3]s, image: 'bragg-agent:test', agents: direct}\n", dir, s.URL, kubetest.Namespace)
+		"credentials: {platform: {secret: {file: %[1]s/token}}}\noptions: {namespace: %[3]s, agents: direct, %[4]s}\n", dir, s.URL, kubetest.Namespace, options)
 	for name, text := range map[string]string{"token": s.Token, "target.yml": text} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 // TestMain is also the agent in simulated pods, and a part of clusters.
 func TestMain(m *testing.M) {
 	runAgent()
-	harness().Main()
+	harness("").Main()
 	code := kubelab.Main(m, kubelab.Options{Nodes: 1, SimulatedNodes: 20})
 	if err := goleak.Find(); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -10,6 +10,6 @@ import (
 
 func TestMain(m *testing.M) {
 	runAgent()
-	harness().Main()
+	harness("").Main()
 	goleak.VerifyTestMain(m)
 }

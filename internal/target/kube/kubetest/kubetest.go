@@ -35,6 +35,8 @@ type Server struct {
 	Run func(pod, secret Object) (address string, stop func(), err error)
 	// Budget forbids evictions while it is above 0, which each refused one lowers.
 	Budget int
+	// KubeVirt is installed if it is set before the first request.
+	KubeVirt *KubeVirt
 	// Without are resources that the cluster does not know: "volumesnapshots".
 	Without map[string]bool
 
@@ -228,6 +230,7 @@ func (s *Server) remove(resource, name string) {
 	delete(s.objects[resource], name)
 	s.note(resource, "DELETED", o)
 	if resource == "pods" {
+		virt{s}.podGone(o)
 		s.released()
 	}
 }
@@ -275,10 +278,11 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		s.review(w, r, resource)
 	case resource == metricsGroup+"/" && len(s.Objects(MetricsPods)) > 0:
 		answer(w, http.StatusOK, Object{"kind": "APIResourceList"})
-	case resource == "" || resource == metricsGroup+"/" || without:
-		fail(w, http.StatusNotFound, "NotFound", "the server could not find the requested resource")
 	case denied:
 		fail(w, http.StatusForbidden, "Forbidden", fmt.Sprintf("%s is forbidden: User \"simulated\" cannot %s resource %q", resource, verb, resource))
+	case virt{s}.virtual(w, r, parts):
+	case resource == "" || resource == metricsGroup+"/" || without:
+		fail(w, http.StatusNotFound, "NotFound", "the server could not find the requested resource")
 	case strings.HasSuffix(r.URL.Path, "/eviction"):
 		s.evict(w, name)
 	case strings.HasSuffix(r.URL.Path, kubeletPath):

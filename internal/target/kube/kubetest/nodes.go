@@ -5,7 +5,6 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -45,8 +44,23 @@ func (s *Server) SetNode(name string, up bool) {
 	}
 }
 
+// SetSchedulable cordons a node or uncordons it, as others do.
+func SetSchedulable(s *Server, name string, on bool) {
+	s.amend("nodes", name, func(n Object) {
+		spec, _ := n["spec"].(Object)
+		if spec == nil {
+			spec = Object{}
+		}
+		spec["unschedulable"] = !on
+		n["spec"] = spec
+	})
+}
+
 // evict serves the eviction of a pod.
 func (s *Server) evict(w http.ResponseWriter, pod string) {
+	if (virt{s}).evacuate(w, pod) {
+		return
+	}
 	s.mu.Lock()
 	_, found := s.objects["pods"][pod]
 	refused := s.Budget > 0
@@ -100,6 +114,12 @@ func (s *Server) react(resource string, o Object) {
 		s.work.Go(func() { s.provision(name) })
 	case resource == "pods" && at(o, "status", "phase") == nil:
 		s.work.Go(func() { s.schedule(name) })
+	case resource == "pods" && text(o, "metadata", "labels", createdBy) != "":
+		s.work.Go(func() { virt{s}.podChanged(name) })
+	case resource == vms && at(o, "status") == nil:
+		s.work.Go(func() { s.amend(resource, name, func(o Object) { o["status"] = Object{"printableStatus": "Stopped"} }) })
+	case resource == migrations && at(o, "status") == nil:
+		s.work.Go(func() { virt{s}.migrate(name) })
 	case resource == "volumesnapshots" && at(o, "status") == nil:
 		s.work.Go(func() { s.amend(resource, name, func(o Object) { o["status"] = Object{"readyToUse": true} }) })
 	}
@@ -149,10 +169,9 @@ func (s *Server) schedule(name string) {
 		return
 	}
 	o = clone(o)
-	node := wanted(o)
-	n := s.objects["nodes"][node]
-	switch cordoned, _ := at(n, "spec", "unschedulable").(bool); {
-	case n == nil || cordoned || s.down[node]:
+	node := wanted(s, o)
+	switch {
+	case !schedulable(s, node):
 		s.setStatus(name, Object{"phase": "Pending", "conditions": []any{Object{
 			"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/2 nodes are available: 1 node(s) were unschedulable.",
 		}}})
@@ -169,7 +188,7 @@ func (s *Server) schedule(name string) {
 		s.mu.Unlock()
 		return
 	}
-	secret := clone(s.objects["secrets"][name])
+	secret := clone(s.objects["secrets"][secretOf(o)])
 	run := s.Run
 	s.mu.Unlock()
 	address, stop, err := "127.0.0.1", func() {}, error(nil)
@@ -209,9 +228,39 @@ func image(o Object) string {
 	return text(list[0], "image")
 }
 
-// wanted is the node that the affinity of a pod names.
-func wanted(o Object) string {
-	terms, _ := at(o, "spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms").([]any)
+// secretOf is the Secret that a pod mounts.
+func secretOf(o Object) string {
+	volumes, _ := at(o, "spec", "volumes").([]any)
+	for _, v := range volumes {
+		if name := text(v, "secret", "secretName"); name != "" {
+			return name
+		}
+	}
+	return ""
+}
+
+// wanted is the node that the affinity of a pod names, or one that it does not prefer where that is not available.
+func wanted(s *Server, o Object) string {
+	required, _ := at(o, "spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms").([]any)
+	if len(required) > 0 {
+		return named(required)
+	}
+	preferred, _ := at(o, "spec", "affinity", "nodeAffinity", "preferredDuringSchedulingIgnoredDuringExecution").([]any)
+	var terms []any
+	for _, one := range preferred {
+		terms = append(terms, at(one, "preference"))
+	}
+	node := named(terms)
+	for _, other := range slices.Sorted(maps.Keys(s.objects["nodes"])) {
+		if !schedulable(s, node) && schedulable(s, other) {
+			node = other
+		}
+	}
+	return node
+}
+
+// named is the node that terms of an affinity name.
+func named(terms []any) string {
 	for _, term := range terms {
 		fields, _ := at(term, "matchFields").([]any)
 		for _, f := range fields {
@@ -237,6 +286,8 @@ func (s *Server) delete(resource, name string, grace bool) {
 		if !s.down[text(o, "spec", "nodeName")] {
 			s.work.Go(func() { s.kill(name, text(o, "metadata", "uid")) })
 		}
+	case resource == vms:
+		virt{s}.deleteVM(name)
 	case resource == "persistentvolumeclaims" && used(s.objects["pods"], name):
 		meta(o)["deletionTimestamp"] = time.Now().UTC().Format(time.RFC3339)
 		s.put(resource, o)
@@ -266,9 +317,12 @@ func (s *Server) kill(name, uid string) {
 
 // used reports whether a pod uses a claim.
 func used(pods map[string]Object, claim string) bool {
-	for pod, o := range pods {
-		if strings.HasPrefix(claim, pod+"-") && at(o, "spec", "volumes") != nil {
-			return true
+	for _, o := range pods {
+		volumes, _ := at(o, "spec", "volumes").([]any)
+		for _, v := range volumes {
+			if text(v, "persistentVolumeClaim", "claimName") == claim {
+				return true
+			}
 		}
 	}
 	return false

@@ -44,11 +44,9 @@ var (
 		{Resource: "configmaps", Verbs: []string{"get", "list", "watch", "create", "delete"}},
 		{Resource: "secrets", Verbs: []string{"get", "create", "update", "delete"}},
 		{Resource: "persistentvolumeclaims", Verbs: []string{"get", "list", "watch", "create", "delete"}},
-		{Resource: "pods", Verbs: []string{"get", "list", "watch", "create", "delete"}},
 		{Group: "coordination.k8s.io", Resource: "leases", Verbs: []string{"get", "create", "update", "delete"}},
 		{Resource: "events", Verbs: []string{"list"}, Without: "failures are reported without the events of the cluster"},
 		{Resource: "resourcequotas", Verbs: []string{"list"}, Without: "quotas are not recorded"},
-		{Resource: "pods/portforward", Verbs: []string{"get", "create"}, Without: "agents can only be reached at the addresses of their pods"},
 		{
 			Group: "snapshot.storage.k8s.io", Resource: "volumesnapshots", Verbs: []string{"get", "list", "watch", "create", "delete"},
 			Without: "there are no snapshots",
@@ -56,15 +54,29 @@ var (
 		{Resource: "nodes", Verbs: []string{"get", "list", "watch"}, Without: "the nodes are those of the target file", Cluster: true},
 		{Group: "storage.k8s.io", Resource: "storageclasses", Verbs: []string{"get", "list"}, Without: "storage classes are not recorded", Cluster: true},
 	}
+	pod = []Right{
+		{Resource: "pods", Verbs: []string{"get", "list", "watch", "create", "delete"}},
+		{Resource: "pods/portforward", Verbs: []string{"get", "create"}, Without: "agents can only be reached at the addresses of their pods"},
+	}
 	kubeVirt = []Right{
+		{Resource: "pods", Verbs: []string{"list", "watch", "delete"}}, // delete: of nodes that have failed
 		{Group: "kubevirt.io", Resource: "virtualmachines", Verbs: []string{"get", "list", "watch", "create", "delete"}},
 		{Group: "kubevirt.io", Resource: "virtualmachineinstances", Verbs: []string{"get", "list", "watch"}},
-		{Group: "kubevirt.io", Resource: "virtualmachineinstancemigrations", Verbs: []string{"get", "list", "watch", "create", "delete"}},
 		{Group: "subresources.kubevirt.io", Resource: "virtualmachines/start", Verbs: []string{"update"}},
 		{Group: "subresources.kubevirt.io", Resource: "virtualmachines/stop", Verbs: []string{"update"}},
-		{Group: "cdi.kubevirt.io", Resource: "datavolumes", Verbs: []string{"get", "list", "watch", "create", "delete"}},
+		{
+			Group: "subresources.kubevirt.io", Resource: "virtualmachineinstances/portforward", Verbs: []string{"get"},
+			Without: "agents can only be reached at the addresses of their VMs",
+		},
+		{Group: "kubevirt.io", Resource: "virtualmachineinstancemigrations", Verbs: []string{"get", "list", "watch", "create", "delete"}, Without: unmoved},
+		{Group: "kubevirt.io", Resource: "virtualmachines", Verbs: []string{"update"}, Without: unmoved},
+		{Resource: "configmaps", Verbs: []string{"update"}, Without: unmoved},
+		{Group: "cdi.kubevirt.io", Resource: "datavolumes", Verbs: []string{"get"}, Without: "claims of templates that are not filled yet are not noticed"},
+		{Group: "kubevirt.io", Resource: "kubevirts", Verbs: []string{"list"}, Without: "the defaults of KubeVirt are not recorded", Cluster: true},
 	}
 )
+
+const unmoved = "VMs cannot be moved to another node"
 
 // Maintenance lists what draining a node and cutting its power need beside.
 func Maintenance() []Right {
@@ -95,5 +107,5 @@ func Of(kind string) []Right {
 	if kind == KindKubeVirt {
 		return slices.Concat(common, kubeVirt)
 	}
-	return slices.Clone(common)
+	return slices.Concat(common, pod)
 }

@@ -111,13 +111,14 @@ func (r *Runner) unmoved(ctx context.Context, rec object.Record, made *migration
 			words = append(words, api.Words(text))
 		}
 	}
-	if one, ok := r.instances.Get(rec.VM.ID); ok {
-		if m := one.Object.Status.Migration; m != nil && m.UID == made.UID {
+	// The watches may not have seen yet what KubeVirt wrote last.
+	if one, failed := api.Get[instance](ctx, r.site.Client, api.Instances, rec.VM.ID); failed == nil {
+		if m := one.Status.Migration; m != nil && m.UID == made.UID {
 			add(m.Reason)
 		}
 	}
-	if one, ok := r.migrations.Get(made.Name); ok && one.Object.Status != nil {
-		for _, c := range one.Object.Status.Conditions {
+	if one, failed := api.Get[migration](ctx, r.site.Client, api.Migrations, made.Name); failed == nil && one.Status != nil {
+		for _, c := range one.Status.Conditions {
 			add(strings.TrimPrefix(c.Reason+": "+c.Message, ": "))
 		}
 	}
