@@ -20,6 +20,12 @@ func (a *agents) WatchEvents(ctx context.Context, tag target.Tag, see func(targe
 		if e.Kind == target.PlatformStopped || e.Kind == target.PlatformRestarted {
 			a.HangUp(w.ids[e.VM])
 		}
+		if e.VM != "" && e.NodeID != "" { // HA does not report where a VM was before
+			if was := w.nodes[e.VM]; e.From == "" && was != e.NodeID {
+				e.From = was
+			}
+			w.nodes[e.VM] = e.NodeID
+		}
 		see(e)
 	})
 }
@@ -31,6 +37,7 @@ type watched struct {
 	names  map[types.ManagedObjectReference]string
 	hosts  map[types.ManagedObjectReference]bool
 	ids    map[string]string // of VMs, by name
+	nodes  map[string]string // where VMs were seen last, by name
 }
 
 // VMName returns the name of a VM of the run. An unknown object is looked for once: it may be of a new VM.
@@ -60,9 +67,15 @@ func (w *watched) look(ctx context.Context) {
 		return
 	}
 	w.names, w.hosts, w.ids = map[types.ManagedObjectReference]string{}, map[types.ManagedObjectReference]bool{}, map[string]string{}
+	if w.nodes == nil {
+		w.nodes = map[string]string{}
+	}
 	for _, one := range s.owned(w.mark) {
 		name := one.owner.Record.VM.Name
 		w.names[one.ref], w.ids[name] = name, one.id
+		if w.nodes[name] == "" {
+			w.nodes[name] = one.owner.Record.VM.NodeID
+		}
 	}
 	for _, h := range s.hosts {
 		w.hosts[h.ref] = true

@@ -134,18 +134,19 @@ func (w *watcher) convert(ctx context.Context, one types.BaseEvent) (target.Plat
 	if p.Text == "" {
 		p.Text = nameOf(one)
 	}
-	if e.Host != nil {
-		p.NodeID = e.Host.Host.Value
+	vm, host := subject(one)
+	if host != nil {
+		p.NodeID = host.Value
 	}
 	if from != nil {
 		p.From = from.Host.Value
 	}
 	switch kind {
 	case target.PlatformRestarted, target.PlatformMoved, target.PlatformStopped:
-		if e.Vm == nil || e.UserName != "" && w.own(e.UserName) {
+		if vm == nil || e.UserName != "" && w.own(e.UserName) {
 			return p, false // the run's own operations are events of the run already
 		}
-		p.VM = w.source.VMName(ctx, e.Vm.Vm)
+		p.VM = w.source.VMName(ctx, *vm)
 		return p, p.VM != ""
 	case target.PlatformNodeDown, target.PlatformNodeUp:
 		if from != nil {
@@ -153,9 +154,9 @@ func (w *watcher) convert(ctx context.Context, one types.BaseEvent) (target.Plat
 		}
 		return p, p.NodeID != "" && w.source.Host(ctx, types.ManagedObjectReference{Type: "HostSystem", Value: p.NodeID})
 	}
-	if e.Vm != nil {
-		p.VM = w.source.VMName(ctx, e.Vm.Vm)
-		return p, p.VM != ""
+	if vm != nil {
+		p.VM = w.source.VMName(ctx, *vm)
+		return p, p.VM != "" && (e.UserName == "" || !w.own(e.UserName))
 	}
 	return p, true
 }

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -32,18 +33,33 @@ type rig struct {
 	bragg, file string
 }
 
-func newRig(t *testing.T) *rig {
-	t.Helper()
-	testreq.Root(t)
-	dir := t.TempDir()
+// programs are built once for all tests.
+var programs = sync.OnceValues(func() (dir string, err error) {
+	if dir, err = os.MkdirTemp("", "bragg-programs-*"); err != nil {
+		return "", err
+	}
+	programsDir = dir
 	for _, name := range []string{"bragg", "bragg-agent"} {
 		build := exec.Command("go", "build", "-o", filepath.Join(dir, name), "-trimpath", "-ldflags", "-s -w", "github.com/braggdev/bragg/cmd/"+name)
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := build.CombinedOutput(); err != nil {
-			t.Fatalf("build %s: %v: %s", name, err, out)
+			return "", fmt.Errorf("build %s: %w: %s", name, err, out)
 		}
 	}
-	machines := &agentvm.Machines{Agent: filepath.Join(dir, "bragg-agent"), Dir: t.TempDir()}
+	return dir, nil
+})
+
+var programsDir string // "": not built
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	testreq.Root(t)
+	built, err := programs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	machines := &agentvm.Machines{Agent: filepath.Join(built, "bragg-agent"), Dir: t.TempDir()}
 	t.Cleanup(machines.Close)
 	s, err := vcsimtest.Start(vcsimtest.Options{Hosts: 2, Dir: t.TempDir(), Machines: machines})
 	if err != nil {
@@ -62,7 +78,7 @@ func newRig(t *testing.T) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{Server: s, bragg: filepath.Join(dir, "bragg"), file: filepath.Join(dir, "target.yml")}
+	r := &rig{Server: s, bragg: filepath.Join(built, "bragg"), file: filepath.Join(dir, "target.yml")}
 	if err := os.WriteFile(r.file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +93,7 @@ func (r *rig) command(t *testing.T, args ...string) (code int, output string) {
 	var out bytes.Buffer
 	c := exec.CommandContext(ctx, r.bragg, args...)
 	c.Stdout, c.Stderr = &out, &out
-	c.Env = append(os.Environ(), "XDG_STATE_HOME="+filepath.Join(filepath.Dir(r.bragg), "state"))
+	c.Env = append(os.Environ(), "XDG_STATE_HOME="+filepath.Join(filepath.Dir(r.file), "state"))
 	if err := c.Run(); err != nil && !errors.As(err, new(*exec.ExitError)) {
 		t.Fatalf("bragg %s: %v", strings.Join(args, " "), err)
 	}

@@ -57,6 +57,12 @@ func (s *Server) off(ref types.ManagedObjectReference) {
 	}
 }
 
+// HostState is what the vCenter shows of its connection with a host.
+func (s *Server) HostState(h *simulator.HostSystem) (state string) {
+	s.locked(h, func() { state = string(h.Runtime.ConnectionState) })
+	return state
+}
+
 // Name returns the name of a host.
 func (s *Server) Name(host string) string {
 	if h := s.Hosts()[host]; h != nil {
