@@ -65,6 +65,10 @@ func (n *Nodes) down(ctx context.Context, index int, how taking) error {
 			if err := how.act(ctx, node.ID); err != nil {
 				return fmt.Errorf("switch off node %q: %w", node.Name, err)
 			}
+			// The platform may have started some of them elsewhere, before the BMC said that the power is off.
+			hit = slices.DeleteFunc(n.fleet.onNode(node.ID), func(vm target.VM) bool {
+				return !slices.ContainsFunc(hit, func(was target.VM) bool { return was.Name == vm.Name })
+			})
 			n.fleet.lose(hit)
 			return nil
 		})

@@ -2,6 +2,8 @@ package bmc
 
 import (
 	"context"
+	"slices"
+	"sync/atomic"
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/target"
@@ -16,6 +18,8 @@ type HangingUp struct {
 	// Running lists the VMs on a node, by id; HangUp ends the connections to them.
 	Running func(ctx context.Context, nodeID string) []string
 	HangUp  func(vms []string, nodeID string)
+	// Elsewhere means that the platform may start the VMs on other nodes, even before the BMC says that the power is off.
+	Elsewhere bool
 }
 
 var (
@@ -39,7 +43,15 @@ func (h *HangingUp) take(ctx context.Context, nodeID string, act func(context.Co
 		return err
 	}
 	lost := h.Running(ctx, nodeID)
-	err := act(target.WithPowerChange(ctx, func(target.PowerChange) { h.HangUp(lost, nodeID) }), nodeID)
+	var seen atomic.Bool
+	err := act(target.WithPowerChange(ctx, func(target.PowerChange) {
+		seen.Store(true)
+		h.HangUp(lost, nodeID)
+	}), nodeID)
+	if h.Elsewhere && seen.Load() {
+		still := h.Running(ctx, nodeID)
+		lost = slices.DeleteFunc(lost, func(vm string) bool { return !slices.Contains(still, vm) })
+	}
 	if err == nil || diag.ExitCode(err) != diag.ExitRefused { // a refused one was not begun
 		h.HangUp(lost, nodeID)
 	}

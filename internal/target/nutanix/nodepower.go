@@ -20,7 +20,8 @@ var _ target.PowerCutForeseer = powered{}
 
 func (t *Target) powered() powered {
 	return powered{t, &bmc.HangingUp{
-		Nodes: t.cluster.bmcs, Usable: t.mayLosePower, Running: t.running,
+		Elsewhere: true,
+		Nodes:     t.cluster.bmcs, Usable: t.mayLosePower, Running: t.running,
 		HangUp: func(vms []string, _ string) {
 			for _, id := range vms {
 				t.agents.link.HangUp(id)

@@ -23,7 +23,8 @@ var _ target.PowerCutForeseer = powered{}
 
 func (t *Target) powered() powered {
 	return powered{t, &bmc.HangingUp{
-		Nodes: t.power.bmcs, Usable: func(ctx context.Context, _ string) error { return t.usable(ctx) }, Running: t.power.running,
+		Elsewhere: true,
+		Nodes:     t.power.bmcs, Usable: func(ctx context.Context, _ string) error { return t.usable(ctx) }, Running: t.power.running,
 		HangUp: func(vms []string, _ string) {
 			for _, id := range vms {
 				t.HangUp(id)
