@@ -220,7 +220,7 @@ soak: $(CLOUD_IMAGE) $(OVA)
 	BRAGG_SOAK=1m $(GO) test ./internal/fio/iohosts -run '^TestFrozenHost$$' -count=1 -v
 	BRAGG_SOAK_FAILPOINTS=1000 $(GO) test ./internal/session -run '^TestDeath' -count=1 -v -timeout 0
 	BRAGG_SOAK_RACES=1000 $(GO) test ./internal/session -run '^TestTwoControllersRaceForHosts$$' -count=1 -v -timeout 30m
-	BRAGG_SOAK_REHEARSALS=1 $(GO) test ./internal/lab/rehearsal ./internal/target/kube/rehearsal -p 1 -count=1 -v -timeout 0
+	BRAGG_SOAK_REHEARSALS=1 $(GO) test ./internal/lab/rehearsal ./internal/target/kube/rehearsal ./internal/target/vsphere/rehearsal -p 1 -count=1 -v -timeout 0
 	BRAGG_TEST_OVA=$(OVA) $(GO) test ./internal/target/vsphere -run '^TestGuestOfOVA$$' -count=1 -v -timeout 0
 	BRAGG_SOAK_FAULTS=1 $(GO) test ./internal/target/vsphere/faults ./internal/target/nutanix ./internal/target/kube/contract -run '^Test(ListOf)?Faults$$' -count=1 -v -timeout 0
 	BRAGG_SOAK_REHEARSALS=1 BRAGG_SOAK_FAILPOINTS=1000 $(GO) test ./internal/target/nutanix ./internal/target/nutanix/faults \

@@ -7,11 +7,11 @@ import (
 	"testing"
 
 	"github.com/braggdev/bragg/internal/collect"
+	"github.com/braggdev/bragg/internal/lab/vcsim"
 	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/session"
-	"github.com/braggdev/bragg/internal/target/vsphere/vcsimtest"
 )
 
 const onVCenter = `
@@ -38,7 +38,7 @@ func TestSourceOfTheVCenterOfTheTarget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	vcenter, err := vcsimtest.Start(vcsimtest.Options{Dir: t.TempDir(), Agent: []string{self, "__agent"}, Hosts: 2})
+	vcenter, err := vcsim.Start(vcsim.Options{Dir: t.TempDir(), Agent: []string{self, "__agent"}, Hosts: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,7 @@ func newRoot(p *console.Process) *cobra.Command {
 		Long: "A lab is two or more hosts in namespaces of this machine, each with a libvirt or an ssh server of its own, a\n" +
 			"BMC that cuts its power, storage that all of them see, and a network with DHCP. It needs root and no network.\n" +
 			"Hosts share the processors, memory and disk of this machine: a lab shows whether things work, not how fast.",
-	}, newUp(p), newDown(p), newStatus(p), newTarget(p), newPower(p), newLink(p), newPrism(p))
+	}, newUp(p), newDown(p), newStatus(p), newTarget(p), newPower(p), newLink(p), newPrism(p), newVCenter(p))
 	root.AddGroup(&cobra.Group{ID: groupLab, Title: "Commands:"})
 	for _, verb := range root.Commands() {
 		verb.GroupID = groupLab

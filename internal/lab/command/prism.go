@@ -72,15 +72,9 @@ func servePrism(ctx context.Context, p *console.Process, f prismFlags) error {
 	stop, end := p.WatchSignals(ctx, p.Saying("stopping; VMs are killed"))
 	defer end()
 	o := prism.Options{Listen: f.listen, State: state.Options{Hosts: f.hosts, TaskDuration: f.task, HADelay: f.ha, NoHA: f.noHA}}
-	agent := f.agent
-	if agent == "" {
-		agent = filepath.Join(filepath.Dir(p.Executable), "bragg-agent")
-	}
-	agent = p.Path(agent)
-	if _, err := os.Stat(agent); err != nil {
-		return &diag.Error{
-			Code: "lab-no-agent", Message: "find bragg-agent for the VMs", Err: err, Exit: diag.ExitUnavailable, Hint: "make build, or name it with --agent",
-		}
+	agent, err := agentBeside(p, f.agent)
+	if err != nil {
+		return err
 	}
 	o.Agent = []string{agent}
 	if f.faults != "" {

@@ -15,9 +15,9 @@ import (
 
 	"github.com/braggdev/bragg/internal/agent"
 	"github.com/braggdev/bragg/internal/agent/client"
+	"github.com/braggdev/bragg/internal/lab/vcsim"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/targettest"
-	"github.com/braggdev/bragg/internal/target/vsphere/vcsimtest"
 	"github.com/braggdev/bragg/internal/trust"
 )
 
@@ -42,12 +42,12 @@ var shared sharedServer
 
 type sharedServer struct {
 	once   sync.Once
-	server *vcsimtest.Server
+	server *vcsim.Server
 	dir    string
 	err    error
 }
 
-func (s *sharedServer) get(t *testing.T) *vcsimtest.Server {
+func (s *sharedServer) get(t *testing.T) *vcsim.Server {
 	t.Helper()
 	s.once.Do(func() {
 		if s.dir, s.err = os.MkdirTemp("", "bragg-vcsim-"); s.err == nil {
@@ -60,12 +60,12 @@ func (s *sharedServer) get(t *testing.T) *vcsimtest.Server {
 	return s.server
 }
 
-func start(dir string) (*vcsimtest.Server, error) {
+func start(dir string) (*vcsim.Server, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	return vcsimtest.Start(vcsimtest.Options{Agent: []string{self, asAgent}, Dir: dir})
+	return vcsim.Start(vcsim.Options{Agent: []string{self, asAgent}, Dir: dir})
 }
 
 func (s *sharedServer) close() {
@@ -79,7 +79,7 @@ func (s *sharedServer) close() {
 
 // rig is a vCenter with a target on it.
 type rig struct {
-	*vcsimtest.Server
+	*vcsim.Server
 	config    target.Config
 	authority *trust.Authority
 }
@@ -90,7 +90,7 @@ func newRig(t *testing.T) *rig {
 	return rigOf(t, shared.get(t))
 }
 
-func rigOf(t *testing.T, s *vcsimtest.Server) *rig {
+func rigOf(t *testing.T, s *vcsim.Server) *rig {
 	t.Helper()
 	authority, err := trust.New("run", time.Hour)
 	if err != nil {
@@ -147,7 +147,7 @@ func (r *rig) leftovers(t *testing.T) []string {
 	t.Helper()
 	var left []string
 	for name := range r.VMs() {
-		if name != vcsimtest.Foreign && name != vcsimtest.Template {
+		if name != vcsim.Foreign && name != vcsim.Template {
 			left = append(left, name)
 		}
 	}

@@ -21,7 +21,7 @@ func (a *agents) WatchEvents(ctx context.Context, tag target.Tag, see func(targe
 			a.HangUp(w.ids[e.VM])
 		}
 		if e.VM != "" && e.NodeID != "" { // HA does not report where a VM was before
-			if was := w.nodes[e.VM]; e.From == "" && was != e.NodeID {
+			if was := w.nodes[e.VM]; e.Kind == target.PlatformRestarted && e.From == "" && was != e.NodeID {
 				e.From = was
 			}
 			w.nodes[e.VM] = e.NodeID

@@ -22,11 +22,11 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/lab/vcsim"
 	"github.com/braggdev/bragg/internal/lease"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/targettest"
 	"github.com/braggdev/bragg/internal/target/vsphere"
-	"github.com/braggdev/bragg/internal/target/vsphere/vcsimtest"
 )
 
 // called returns the method of a request of SOAP, which stays readable.
@@ -257,7 +257,7 @@ func TestMissingPrivileges(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	for _, part := range []string{
-		vcsimtest.User, `on datastore "LocalDS_0": Datastore.AllocateSpace`, `on cluster "DC0_C0": Host.Inventory.EditCluster`, "VirtualMachine.Config.Memory",
+		vcsim.User, `on datastore "LocalDS_0": Datastore.AllocateSpace`, `on cluster "DC0_C0": Host.Inventory.EditCluster`, "VirtualMachine.Config.Memory",
 	} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("%q is missing in %q", part, err)
@@ -301,7 +301,7 @@ func TestPlatformEvents(t *testing.T) {
 		},
 		func() (*object.Task, error) { return vm.PowerOff(t.Context()) },
 		func() (*object.Task, error) {
-			return object.NewVirtualMachine(r.Client().Client, r.VMs()[vcsimtest.Foreign]).PowerOff(t.Context())
+			return object.NewVirtualMachine(r.Client().Client, r.VMs()[vcsim.Foreign]).PowerOff(t.Context())
 		},
 	} {
 		task, err := act()

@@ -13,10 +13,10 @@ import (
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/braggdev/bragg/internal/lab/vcsim"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/targettest/faulttest"
 	"github.com/braggdev/bragg/internal/target/vsphere"
-	"github.com/braggdev/bragg/internal/target/vsphere/vcsimtest"
 )
 
 // harness is for the list of faults that every provider passes.
@@ -38,7 +38,7 @@ func TestFaults(t *testing.T) {
 func (r *rig) platform(t *testing.T) faulttest.Platform {
 	planted := map[string]types.ManagedObjectReference{}
 	return faulttest.Platform{
-		File: r.file, Secrets: []string{vcsimtest.Password}, Front: r.Front, Change: change, Busy: busyVCenter,
+		File: r.file, Secrets: []string{vcsim.Password}, Front: r.Front, Change: change, Busy: busyVCenter,
 		ExpireSessions: func() { r.expireSessions(t) },
 		RememberTasks: func(yes bool) {
 			r.forgetTasks()

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/braggdev/bragg/internal/image/ova"
-	"github.com/braggdev/bragg/internal/target/vsphere/vcsimtest"
+	"github.com/braggdev/bragg/internal/lab/vcsim"
 )
 
 // image writes an OVA as bragg image ova does. Its disk does not boot, which the simulator does not notice.
@@ -61,7 +61,7 @@ func TestImportOfImage(t *testing.T) {
 	if len(left) != 1 || !strings.HasPrefix(left[0], "bragg-image-guest-") || strings.HasSuffix(left[0], "-partial") {
 		t.Errorf("left: %q, want the image", left)
 	}
-	if _, ok := r.VMs()[vcsimtest.Template]; !ok {
+	if _, ok := r.VMs()[vcsim.Template]; !ok {
 		t.Error("the template of the user is gone")
 	}
 }

@@ -11,10 +11,10 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/braggdev/bragg/internal/lab/vcsim"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/targettest"
 	"github.com/braggdev/bragg/internal/target/vsphere"
-	"github.com/braggdev/bragg/internal/target/vsphere/vcsimtest"
 )
 
 func TestMain(m *testing.M) {
@@ -39,7 +39,7 @@ func specs(ctx context.Context, v target.Target, n int) []target.VMSpec {
 
 // rig is a vCenter of one test.
 type rig struct {
-	*vcsimtest.Server
+	*vcsim.Server
 	dir, file string
 	config    target.Config
 	tag       target.Tag
@@ -47,7 +47,7 @@ type rig struct {
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	s, err := vcsimtest.Start(vcsimtest.Options{Dir: t.TempDir()})
+	s, err := vcsim.Start(vcsim.Options{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func (r *rig) create(t *testing.T, v target.Target, n int) []target.VM {
 func (r *rig) left() []string {
 	var all []string
 	for name := range r.VMs() {
-		if name != vcsimtest.Foreign && name != vcsimtest.Template {
+		if name != vcsim.Foreign && name != vcsim.Template {
 			all = append(all, name)
 		}
 	}
@@ -111,7 +111,7 @@ func noSecret(t *testing.T, what string, v any) {
 	if encoded, err := json.Marshal(v); err == nil {
 		text += string(encoded)
 	}
-	if strings.Contains(text, vcsimtest.Password) {
+	if strings.Contains(text, vcsim.Password) {
 		t.Errorf("%s holds the password: %.300s", what, text)
 	}
 }

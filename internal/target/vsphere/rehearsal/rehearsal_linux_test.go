@@ -14,10 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/braggdev/bragg/internal/lab/agentvm"
+	"github.com/braggdev/bragg/internal/lab/vcsim"
 	"github.com/braggdev/bragg/internal/result"
-	"github.com/braggdev/bragg/internal/target/targettest"
-	"github.com/braggdev/bragg/internal/target/vsphere/vcsimtest"
 	"github.com/braggdev/bragg/internal/testreq"
 )
 
@@ -29,7 +27,7 @@ const hangGuard = 20 * time.Minute
 
 // rig is a vCenter of two hosts with BMCs, and the programs that users have.
 type rig struct {
-	*vcsimtest.Server
+	*vcsim.Server
 	bragg, file string
 }
 
@@ -51,7 +49,7 @@ var programs = sync.OnceValues(func() (dir string, err error) {
 
 var programsDir string // "": not built
 
-func newRig(t *testing.T) *rig {
+func newRig(t *testing.T, o vcsim.Options) *rig {
 	t.Helper()
 	testreq.Root(t)
 	built, err := programs()
@@ -59,22 +57,19 @@ func newRig(t *testing.T) *rig {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	machines := &agentvm.Machines{Agent: filepath.Join(built, "bragg-agent"), Dir: t.TempDir()}
-	t.Cleanup(machines.Close)
-	s, err := vcsimtest.Start(vcsimtest.Options{Hosts: 2, Dir: t.TempDir(), Machines: machines})
+	o.Hosts, o.Program = 2, filepath.Join(built, "bragg-agent")
+	s, err := vcsim.Start(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
-	if err := s.PowerOff(vcsimtest.Foreign); err != nil { // a user's VM that runs forbids to cut the power of its host
+	if err := s.PowerOff(vcsim.Foreign); err != nil { // a user's VM that runs forbids to cut the power of its host
 		t.Fatal(err)
 	}
-	var nodes strings.Builder
-	for id, h := range s.Hosts() {
-		b := targettest.NewBMC(t, h.Hardware.SystemInfo.Uuid, func(on bool) { s.SetHostPower(id, on) })
-		fmt.Fprintf(&nodes, "  - {id: %s, bmc: {protocol: redfish, address: %q, tls: none, credential: bmc}}\n", h.Name, b.Config.Address)
+	if _, err := s.BMCs(vcsim.Password); err != nil {
+		t.Fatal(err)
 	}
-	text, err := s.TargetFile(dir, "nodes:\n"+nodes.String()+"allow: {node_power: true, maintenance: true}\n")
+	text, err := s.TargetFile(dir, "allow: {node_power: true, maintenance: true}\n")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +112,7 @@ func TestRehearsals(t *testing.T) {
 	if testing.Short() {
 		t.Skip("loads run for a minute")
 	}
-	r := newRig(t)
+	r := newRig(t, vcsim.Options{})
 	for _, c := range rehearsals {
 		if c.soak && os.Getenv(soakVariable) == "" {
 			continue
@@ -139,7 +134,7 @@ func TestRehearsals(t *testing.T) {
 				t.Errorf("bragg clean found something: %s", said)
 			}
 			for name := range r.VMs() {
-				if name != vcsimtest.Foreign && name != vcsimtest.Template {
+				if name != vcsim.Foreign && name != vcsim.Template {
 					t.Errorf("vm %q is left", name)
 				}
 			}
@@ -160,7 +155,7 @@ func (r *rig) check(t *testing.T, runs string) {
 			return err
 		}
 		text, err := os.ReadFile(path)
-		if bytes.Contains(text, []byte(vcsimtest.Password)) || bytes.Contains(text, []byte("PRIVATE KEY")) {
+		if bytes.Contains(text, []byte(vcsim.Password)) || bytes.Contains(text, []byte("PRIVATE KEY")) {
 			t.Errorf("%s holds a secret", path)
 		}
 		return err

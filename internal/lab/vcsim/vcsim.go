@@ -1,13 +1,14 @@
-// Package vcsimtest is a vCenter for tests: govmomi's simulator in this process, whose VMs are real agents. It has no
-// disks, no hypervisors and no restarts of its own: what it shows of these is simulated.
+// Package vcsim is a vCenter for tests and for trying: govmomi's simulator in this process, whose VMs are real agents. Hosts are
+// names, statistics are simulated, and so is HA.
 //
 //	Start ──▶ vCenter with one cluster, TLS, one user (vcsim.go)
 //	      └─▶ guests: a listener follows the power of VMs ──▶ a VM is on: an agent at an own 127.x.y.z with the identity in
 //	          its guestinfo ──▶ the VM shows that address ──▶ the VM is off: the agent is killed (guests.go)
-//	SetHostPower ──▶ what a power cut of a host looks like in a vCenter (hosts.go)
-package vcsimtest
+//	BMCs ──▶ SetHostPower ──▶ what a power cut of a host looks like in a vCenter (hosts.go) ──▶ HA starts its VMs elsewhere (ha.go)
+package vcsim
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
@@ -17,7 +18,10 @@ import (
 	"log"
 	"net/http"
 	"net/url"
+	"os"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/vmware/govmomi"
 	"github.com/vmware/govmomi/object"
@@ -39,17 +43,25 @@ const (
 
 // Options describe a vCenter.
 type Options struct {
-	Hosts int // 0: three
+	Hosts    int    // 0: three
+	Listen   string // "": a free port of 127.0.0.1
+	Password string // of User; "": Password
+	// HA is from the loss of a host to the restart of its VMs; 0: HA is off.
+	HA time.Duration
 	// Agent is the command of an agent; its configuration is appended as one argument. Empty: VMs have no guests.
 	Agent []string
-	Dir   string // for files of agents
+	Dir   string // for files of agents; "": a temporary one
 	// Addresses is the first half of agents' addresses: "127.77". Empty: of this process.
 	Addresses string
-	// Machines run the agents instead, with files in Dir as disks; an *agentvm.Machines.
-	Machines interface {
-		Start(v agentvm.VM) error
-		Stop(id string)
-	}
+	// Program is bragg-agent, instead of Agent: as root each VM has a /dev of its own, with files in Dir as disks.
+	Program string
+}
+
+// machines run VMs with disks.
+type machines interface {
+	Start(v agentvm.VM) error
+	Stop(id string)
+	Close()
 }
 
 // Server is a vCenter.
@@ -62,6 +74,10 @@ type Server struct {
 	front       atomic.Pointer[func(http.Handler) http.Handler]
 	client      *govmomi.Client // a session of the harness
 	guests      *guests
+	machines    machines // nil: VMs have no disks
+	remove      string   // folder; "": none
+	bmcs        []*BMC
+	work        sync.WaitGroup // of HA
 	ctx         context.Context
 	cancel      context.CancelFunc
 }
@@ -69,6 +85,7 @@ type Server struct {
 // Start starts a vCenter with one cluster, two datastores, a template and a VM of a user.
 func Start(o Options) (*Server, error) {
 	log.SetOutput(io.Discard) // of the simulator
+	o.Listen, o.Password = cmp.Or(o.Listen, "127.0.0.1:0"), cmp.Or(o.Password, Password)
 	m := simulator.VPX()
 	m.Host, m.Machine, m.Datastore, m.ClusterHost = 0, 2, 2, o.Hosts
 	if o.Hosts == 0 {
@@ -77,9 +94,21 @@ func Start(o Options) (*Server, error) {
 	if err := m.Create(); err != nil {
 		return nil, fmt.Errorf("start vCenter: %w", err)
 	}
+	remove := ""
+	if o.Dir == "" {
+		dir, err := os.MkdirTemp("", "bragg-vcenter-*")
+		if err != nil {
+			return nil, err
+		}
+		o.Dir, remove = dir, dir
+	}
 	m.Service.TLS = &tls.Config{}
-	m.Service.Listen = &url.URL{Host: "127.0.0.1:0", User: url.UserPassword(User, Password)}
-	s := &Server{Model: m, options: o, server: m.Service.NewServer()}
+	m.Service.Listen = &url.URL{Host: o.Listen, User: url.UserPassword(User, o.Password)}
+	s := &Server{Model: m, server: m.Service.NewServer(), remove: remove}
+	if o.Program != "" {
+		o.Agent, s.machines = []string{o.Program}, newMachines(o.Program, o.Dir)
+	}
+	s.options = o
 	inner := s.server.Config.Handler
 	s.server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if front := s.front.Load(); front != nil {
@@ -89,13 +118,13 @@ func Start(o Options) (*Server, error) {
 		inner.ServeHTTP(w, r)
 	})
 	m.Map().SessionManager().ValidLogin = func(l *types.Login) bool {
-		return l.UserName == User && l.Password == Password || l.UserName == Admin && l.Password == Admin
+		return l.UserName == User && l.Password == o.Password || l.UserName == Admin && l.Password == o.Password
 	}
 	sum := sha256.Sum256(s.server.Certificate().Raw)
 	s.Endpoint, s.Fingerprint = s.server.URL.Host, hex.EncodeToString(sum[:])
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	var err error
-	if s.client, err = govmomi.NewClient(s.ctx, &url.URL{Scheme: "https", Host: s.server.URL.Host, Path: s.server.URL.Path, User: url.UserPassword(Admin, Admin)}, true); err != nil {
+	if s.client, err = govmomi.NewClient(s.ctx, &url.URL{Scheme: "https", Host: s.server.URL.Host, Path: s.server.URL.Path, User: url.UserPassword(Admin, o.Password)}, true); err != nil {
 		s.Close()
 		return nil, fmt.Errorf("log in to the vCenter: %w", err)
 	}
@@ -103,7 +132,10 @@ func Start(o Options) (*Server, error) {
 		s.Close()
 		return nil, err
 	}
-	if s.guests, err = watch(s); err != nil {
+	if s.guests, err = watch(s); err == nil && o.HA > 0 {
+		err = s.enableHA()
+	}
+	if err != nil {
 		s.Close()
 		return nil, err
 	}
@@ -161,11 +193,19 @@ func (s *Server) VMs() map[string]types.ManagedObjectReference {
 
 // Close ends the vCenter and all agents.
 func (s *Server) Close() {
+	s.closeBMCs()
 	s.cancel()
+	s.work.Wait()
 	if s.guests != nil {
 		s.guests.close()
 	}
 	s.server.CloseClientConnections()
 	s.server.Close()
 	s.Model.Remove()
+	if s.machines != nil {
+		s.machines.Close()
+	}
+	if s.remove != "" {
+		_ = os.RemoveAll(s.remove)
+	}
 }

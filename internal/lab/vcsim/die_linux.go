@@ -1,4 +1,4 @@
-package vcsimtest
+package vcsim
 
 import "syscall"
 

@@ -1,4 +1,4 @@
-package vcsimtest
+package vcsim
 
 import (
 	"context"
@@ -102,12 +102,12 @@ func (g *guests) set(vm types.ManagedObjectReference, on bool) {
 	switch {
 	case on && running == nil:
 		if err := g.start(vm); err != nil {
-			fmt.Fprintf(os.Stderr, "vcsimtest: start the agent of %s: %v\n", vm.Value, err)
+			fmt.Fprintf(os.Stderr, "vcenter: start the agent of %s: %v\n", vm.Value, err)
 		}
 	case !on && running != nil:
 		delete(g.known, vm)
 		if running.process == nil {
-			g.server.options.Machines.Stop(vm.Value)
+			g.server.machines.Stop(vm.Value)
 		} else {
 			running.kill()
 		}
@@ -128,7 +128,7 @@ func (s *Server) Kill(vm types.ManagedObjectReference) { s.guests.set(vm, false)
 func (g *guests) start(vm types.ManagedObjectReference) error {
 	o := g.server.options
 	machine, ok := g.server.Model.Map().Get(vm).(*simulator.VirtualMachine)
-	if !ok || len(o.Agent) == 0 && o.Machines == nil {
+	if !ok || len(o.Agent) == 0 && g.server.machines == nil {
 		return nil
 	}
 	var text string
@@ -136,7 +136,7 @@ func (g *guests) start(vm types.ManagedObjectReference) error {
 	if text == "" {
 		return nil
 	}
-	if o.Machines != nil {
+	if g.server.machines != nil {
 		return g.boot(machine, text)
 	}
 	address := g.address()
@@ -193,7 +193,7 @@ func (g *guests) boot(machine *simulator.VirtualMachine, userData string) error 
 		return err
 	}
 	vm := agentvm.VM{ID: machine.Self.Value, UserData: text, Address: g.address(), Disks: disks}
-	if err := g.server.options.Machines.Start(vm); err != nil {
+	if err := g.server.machines.Start(vm); err != nil {
 		return err
 	}
 	g.known[machine.Self] = &guest{}

@@ -1,4 +1,4 @@
-package vcsimtest
+package vcsim
 
 import (
 	"fmt"
@@ -19,7 +19,8 @@ func (s *Server) Hosts() map[string]*simulator.HostSystem {
 }
 
 // SetHostPower shows what a vCenter shows when a host loses its power or gets it back: without power the host does not
-// answer, and its VMs stay as they were seen last; their agents are dead. Afterwards its VMs are off.
+// answer, and its VMs stay as they were seen last; their agents are dead. With HA they start elsewhere after its delay. The VMs
+// that are still there when the power is back are off.
 func (s *Server) SetHostPower(host string, on bool) {
 	h := s.Hosts()[host]
 	if h == nil {
@@ -30,7 +31,9 @@ func (s *Server) SetHostPower(host string, on bool) {
 		state = types.HostSystemConnectionStateConnected
 	}
 	var vms []types.ManagedObjectReference
+	changed := false
 	s.locked(h, func() {
+		changed = h.Runtime.ConnectionState != state
 		h.Runtime.ConnectionState = state
 		vms = append(vms, h.Vm...)
 	})
@@ -39,6 +42,16 @@ func (s *Server) SetHostPower(host string, on bool) {
 			s.off(vm)
 		} else {
 			s.guests.set(vm, false)
+		}
+	}
+	switch {
+	case !changed:
+	case on:
+		s.report(&types.HostConnectedEvent{}, nil, h)
+	default:
+		s.report(&types.HostConnectionLostEvent{}, nil, h)
+		if s.options.HA > 0 {
+			s.work.Go(func() { s.failOver(h) })
 		}
 	}
 }

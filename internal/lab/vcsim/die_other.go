@@ -1,6 +1,6 @@
 //go:build !linux
 
-package vcsimtest
+package vcsim
 
 import "syscall"
 

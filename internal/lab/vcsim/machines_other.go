@@ -1,0 +1,5 @@
+//go:build !linux
+
+package vcsim
+
+func newMachines(_, _ string) machines { return nil }
