@@ -147,14 +147,20 @@ type Record map[string]*readings
 type readings struct {
 	tries, answers int
 	ages           []float64
-	series         result.Sample // the latest of one series of the source
-	steps          []int64       // between its samples, in nanoseconds
+	paces          []pace // of the first series
+}
+
+// pace is how far samples of one series are apart.
+type pace struct {
+	latest result.Sample
+	steps  []int64 // in nanoseconds
 }
 
 // Bounds of what is kept of a source.
 const (
 	agesMax  = 100_000
-	stepsMax = 1000
+	pacesMax = 16
+	stepsMax = 1000 // of each
 )
 
 // Add takes a sample of the record, if it is of a source.
@@ -181,27 +187,43 @@ func (r Record) Add(s *result.Sample) {
 	}
 }
 
-// step measures how far samples of one series are apart.
+// step measures how far samples of a series are apart.
 func (r *readings) step(s *result.Sample) {
-	switch {
-	case r.series.Name == "":
-		r.series = *s
-	case len(r.steps) < stepsMax && s.Name == r.series.Name && s.AtNanos > r.series.AtNanos && maps.Equal(s.Labels, r.series.Labels):
-		r.steps = append(r.steps, s.AtNanos-r.series.AtNanos)
-		r.series.AtNanos = s.AtNanos
+	for i := range r.paces {
+		p := &r.paces[i]
+		if p.latest.Name != s.Name || !maps.Equal(p.latest.Labels, s.Labels) {
+			continue
+		}
+		if s.AtNanos > p.latest.AtNanos && len(p.steps) < stepsMax {
+			p.steps = append(p.steps, s.AtNanos-p.latest.AtNanos)
+			p.latest.AtNanos = s.AtNanos
+		}
+		return
+	}
+	if len(r.paces) < pacesMax {
+		r.paces = append(r.paces, pace{latest: *s})
 	}
 }
 
-// period is how far samples of a source are apart, the median; 0 if unknown. A source with times of its own has no new sample in a reading if it did
-// not measure since the one before.
+// period is how far samples of a typical series of a source are apart; 0 if unknown. A source with times of its own has no new sample in a reading if
+// it did not measure since the one before. Some series of it may be rare.
 func (r Record) period(source string) time.Duration {
 	one := r[source]
-	if one == nil || len(one.steps) == 0 {
+	if one == nil {
 		return 0
 	}
-	slices.Sort(one.steps)
-	median := time.Duration(one.steps[len(one.steps)/2])
-	return median.Round(time.Second)
+	var medians []int64
+	for _, p := range one.paces {
+		if len(p.steps) > 0 {
+			slices.Sort(p.steps)
+			medians = append(medians, p.steps[len(p.steps)/2])
+		}
+	}
+	if len(medians) == 0 {
+		return 0
+	}
+	slices.Sort(medians)
+	return time.Duration(medians[len(medians)/2]).Round(time.Second)
 }
 
 // Describe is one sentence on where numbers of a source come from, how often it was read and how old its values were.

@@ -178,7 +178,8 @@ func TestDescribe(t *testing.T) {
 	}
 	for i := range 5 {
 		r.Add(&result.Sample{Name: "x", Labels: map[string]string{"source": "vc"}, AtNanos: int64(i) * 60e9})
-		r.Add(&result.Sample{Name: "x", Labels: map[string]string{"source": "vc", "name": "other"}, AtNanos: int64(i) * 1e9})
+		r.Add(&result.Sample{Name: "x", Labels: map[string]string{"source": "vc", "name": "other"}, AtNanos: int64(i) * 60e9})
+		r.Add(&result.Sample{Name: "rare", Labels: map[string]string{"source": "vc"}, AtNanos: int64(i) * 600e9})
 	}
 	if got, want := r.Describe(source), "; it has new values every 1 m; values were"; !strings.Contains(got, want) {
 		t.Errorf("got %q, want %q", got, want)
