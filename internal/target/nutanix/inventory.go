@@ -2,7 +2,6 @@ package nutanix
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -95,7 +94,20 @@ func (c *cluster) references(ctx context.Context) (ahv.Subnet, error) {
 		return ahv.Subnet{}, err
 	}
 	subnet, err := c.ahv.Subnet(ctx, c.settings.network)
-	return subnet, errors.Join(err, c.templates.check(ctx))
+	return subnet, all(err, c.templates.check(ctx))
+}
+
+// all makes one line of several errors, without those that are nil.
+func all(errs ...error) (whole error) {
+	for _, err := range errs {
+		switch {
+		case whole == nil:
+			whole = err
+		case err != nil:
+			whole = fmt.Errorf("%w; %w", whole, err)
+		}
+	}
+	return whole
 }
 
 func (t *Target) facts(s ahv.State, c ahv.Container, subnet ahv.Subnet, nodes []*node) []target.Fact {

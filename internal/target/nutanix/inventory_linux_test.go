@@ -18,10 +18,11 @@ func TestReferences(t *testing.T) {
 		change func()
 		want   []string
 	}{
-		"image":    {func() { r.config.Templates = map[string]string{template: "debian-12"} }, []string{`find template "debian": find image "debian-12": there are bragg-debian-12`}},
+		"image":    {func() { r.config.Templates = map[string]string{template: "debian-12"} }, []string{`find template "debian": find image "debian-12": Prism has bragg-debian-12`}},
+		"several":  {func() { r.config.Network, r.config.Templates = "vlan-9", map[string]string{template: "debian-12"} }, []string{`vlan-9": Prism has vm-network; find template`}},
 		"file":     {func() { r.config.Templates = map[string]string{template: "/nowhere/image.qcow2"} }, []string{`find template "debian"`, "/nowhere/image.qcow2"}},
 		"folder":   {func() { r.config.Templates = map[string]string{template: t.TempDir()} }, []string{"not a regular file"}},
-		"network":  {func() { r.config.Network = "vlan-9" }, []string{`find subnet "vlan-9": there are `, "network"}},
+		"network":  {func() { r.config.Network = "vlan-9" }, []string{`find subnet "vlan-9": Prism has `, "network"}},
 		"no API":   {func() { r.Faults.Add(faults.Rule{Request: "OPTIONS /api/dataprotection/*/info", Status: 404}) }, []string{`API "dataprotection" in version 4`, "pc.2024.3"}},
 		"old API":  {func() { r.Faults.Add(faults.Rule{Request: "OPTIONS /api/*/*/info", Status: 404}) }, []string{"does not have it", "not a Prism Element"}},
 		"no image": {func() { r.Faults.Add(faults.Rule{Request: "GET /api/vmm/*/content/images", Status: 403}) }, []string{"lacks a privilege"}},

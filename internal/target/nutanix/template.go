@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -46,7 +45,7 @@ func (t *templates) get(ctx context.Context, name string) (string, error) {
 
 // check returns which templates do not exist. It uploads nothing.
 func (t *templates) check(ctx context.Context) error {
-	all, err := t.images().List(ctx)
+	images, err := t.images().List(ctx)
 	if err != nil {
 		return fmt.Errorf("list images: %w", err)
 	}
@@ -56,13 +55,13 @@ func (t *templates) check(ctx context.Context) error {
 		if isFile(value) {
 			err = regular(t.path(value))
 		} else {
-			_, err = ahv.PickImage(all, value)
+			_, err = ahv.PickImage(images, value)
 		}
 		if err != nil {
 			faults = append(faults, fmt.Errorf("find template %q: %w", name, err))
 		}
 	}
-	return errors.Join(faults...)
+	return all(faults...)
 }
 
 func isFile(value string) bool { return strings.Contains(value, "/") }

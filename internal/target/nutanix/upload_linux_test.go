@@ -14,7 +14,6 @@ import (
 	"github.com/braggdev/bragg/internal/lab/prism"
 	"github.com/braggdev/bragg/internal/lab/prism/faults"
 	"github.com/braggdev/bragg/internal/lab/prism/state"
-	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/targettest"
 	"github.com/braggdev/bragg/internal/testreq"
 )
@@ -124,7 +123,7 @@ func TestUploadFails(t *testing.T) {
 		defer l.Close()
 		all := specs(t, l, "OLTP", 1)
 		r.Faults.Add(c.rule)
-		_, err := l.(target.Target).Create(t.Context(), targettest.NewTag("run-1"), all)
+		_, err := l.Create(t.Context(), targettest.NewTag("run-1"), all)
 		text := diag.Sentence(err)
 		if err == nil || !strings.Contains(text, c.want) || strings.Contains(text, password) || diag.ExitCode(err) != diag.ExitUnavailable {
 			t.Errorf("%s: got %q, exit code %d", name, text, diag.ExitCode(err))

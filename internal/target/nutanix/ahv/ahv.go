@@ -129,7 +129,7 @@ func pick[T any](all []T, c choice[T]) (one T, err error) {
 		e.Message = fmt.Sprintf("find %s %q: %d have that name", c.kind, c.name, len(found))
 		e.Hint = "write its id in place of its name"
 	default:
-		e.Message = fmt.Sprintf("find %s %q: there are %s", c.kind, c.name, have)
+		e.Message = fmt.Sprintf("find %s %q: Prism has %s", c.kind, c.name, have)
 		if near := diag.Nearest(c.name, names); near != "" {
 			e.Hint = fmt.Sprintf("did you mean %q?", near)
 		}
