@@ -37,8 +37,18 @@ const (
 // Simulated is the default source.
 type Simulated struct{}
 
-// Value is a wave of a minute around a figure that is typical for the metric and differs between entities.
-func (Simulated) Value(e Entity, metric string, at time.Time) (float64, bool) {
+// Value is a wave of a minute around a figure that is typical for the metric and differs between entities. Sums are those of their parts.
+func (s Simulated) Value(e Entity, metric string, at time.Time) (float64, bool) {
+	part := func(metric string) float64 {
+		v, _ := s.Value(e, metric, at)
+		return v
+	}
+	if parts := sums[metric]; len(parts) > 0 {
+		return part(parts[0]) + part(parts[1]), true
+	}
+	if rest := shares[metric]; rest != "" {
+		return 1e6 - part(rest), true
+	}
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(e.ID + metric))
 	base := typical(metric)
@@ -46,13 +56,25 @@ func (Simulated) Value(e Entity, metric string, at time.Time) (float64, bool) {
 	return math.Round(base * (1 + 0.25*math.Sin(2*math.Pi*phase/60))), true
 }
 
+// sums are metrics that two others add up to, and shares those of which another is the rest.
+var (
+	sums = map[string][]string{
+		"controllerNumIops":         {"controllerNumReadIops", "controllerNumWriteIops"},
+		"controllerNumIo":           {"controllerNumReadIo", "controllerNumWriteIo"},
+		"controllerIoBandwidthKbps": {"controllerReadIoBandwidthKbps", "controllerWriteIoBandwidthKbps"},
+		"ioBandwidthKbps":           {"controllerReadIoBandwidthKbps", "controllerWriteIoBandwidthKbps"},
+		"controllerIoBandwidthkBps": {"controllerReadIoBandwidthkBps", "controllerWriteIoBandwidthkBps"},
+	}
+	shares = map[string]string{"controllerSeqIoPpm": "controllerRandomIoPpm", "controllerWriteIoPpm": "controllerReadIoPpm"}
+)
+
 // typical is the order of magnitude of a metric, by what its name ends in.
 func typical(metric string) float64 {
 	for _, one := range []struct {
 		has   func(string) bool
 		value float64
 	}{
-		{ends("Ppm"), 250_000}, {ends("Iops"), 1_000}, {ends("Kbps"), 64_000}, {ends("Usecs", "Micros"), 800},
+		{ends("Ppm"), 250_000}, {ends("Iops"), 1_000}, {ends("Kbps", "kBps"), 64_000}, {ends("Usecs", "Micros", "uSecs"), 800},
 		{ends("SizeKb"), 64}, {ends("Bytes"), 1 << 30}, {ends("Mb"), 2_048}, {ends("NumIo", "ReadIo", "WriteIo", "RandomIo", "SeqIo"), 30_000},
 	} {
 		if one.has(metric) {

@@ -43,6 +43,11 @@ func TestRead(t *testing.T) {
 	}
 	a, _ := Simulated{}.Value(Entity{VM, "1"}, "controllerNumIops", now)
 	b, _ := Simulated{}.Value(Entity{VM, "1"}, "controllerNumIops", now)
+	reads, _ := Simulated{}.Value(Entity{VM, "1"}, "controllerNumReadIops", now)
+	writes, _ := Simulated{}.Value(Entity{VM, "1"}, "controllerNumWriteIops", now)
+	if a != reads+writes {
+		t.Errorf("%v operations are not %v reads and %v writes", a, reads, writes)
+	}
 	if a != b || a <= 0 {
 		t.Errorf("the same second has %v and %v", a, b)
 	}

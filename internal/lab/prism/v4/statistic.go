@@ -39,7 +39,14 @@ var (
 	nicMetrics = []string{"networkDroppedReceivedPackets", "networkDroppedTransmittedPackets"}
 )
 
-// systemMetrics are those of clusters, hosts, disks and storage containers.
+// containerMetrics are those of storage containers, whose names have other cases.
+var containerMetrics = []string{
+	"controllerAvgIoLatencyuSecs", "controllerAvgReadIoLatencyuSecs", "controllerAvgWriteIoLatencyuSecs", "controllerNumIops", "controllerNumReadIops",
+	"controllerNumWriteIops", "controllerIoBandwidthkBps", "controllerReadIoBandwidthkBps", "controllerWriteIoBandwidthkBps", "storageCapacityBytes",
+	"storageUsageBytes", "storageFreeBytes",
+}
+
+// systemMetrics are those of clusters, hosts and disks.
 var systemMetrics = []string{
 	"controllerAvgIoLatencyUsecs", "controllerAvgReadIoLatencyUsecs", "controllerAvgWriteIoLatencyUsecs", "controllerNumIops",
 	"controllerNumReadIops", "controllerNumWriteIops", "ioBandwidthKbps", "controllerReadIoBandwidthKbps", "controllerWriteIoBandwidthKbps",
@@ -203,7 +210,11 @@ func (a *API) series(w http.ResponseWriter, r *http.Request, kind string) error 
 	if err != nil {
 		return err
 	}
-	metrics, err := selected(r.URL.Query(), systemMetrics)
+	all := systemMetrics
+	if e.Kind == stats.Container {
+		all = containerMetrics
+	}
+	metrics, err := selected(r.URL.Query(), all)
 	if err != nil {
 		return err
 	}
