@@ -3,9 +3,11 @@ package targets
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/braggdev/bragg/internal/console"
+	"github.com/braggdev/bragg/internal/target/kube/rights"
 )
 
 // platform is what target files say about one kind of cluster that lists its nodes by itself.
@@ -53,6 +55,9 @@ func (t *initTarget) writePlatform(b *strings.Builder, p platform) error {
 			return err
 		}
 	}
+	if t.virtual() {
+		p.images, p.example = virtualImages, "registry.example.com/debian-bragg:12"
+	}
 	if err := t.writeTemplates(b, p.images, p.example); err != nil {
 		return err
 	}
@@ -69,6 +74,12 @@ func (t *initTarget) writePlatform(b *strings.Builder, p platform) error {
 	}
 	return t.writeOptions(b, p)
 }
+
+// virtualImages is what VMs of KubeVirt boot.
+const virtualImages = "a container disk, pvc:NAME for copies of a claim, or kernel:IMAGE for an image with the kernel of bragg image build"
+
+// virtual reports whether VMs are those of KubeVirt.
+func (t *initTarget) virtual() bool { return slices.Contains(t.options, "kind="+rights.KindKubeVirt) }
 
 func (t *initTarget) writeEndpoint(b *strings.Builder, p platform) error {
 	switch {
@@ -213,13 +224,18 @@ func (t *initTarget) askPlatform(p platform, question func(text, byDefault strin
 	return err
 }
 
-// askOptions asks for what pods need.
+// askOptions asks for what VMs in a cluster need.
 func (t *initTarget) askOptions(question func(text, byDefault string) (string, error)) error {
 	if len(t.options) > 0 {
 		return nil
 	}
-	for _, one := range [][2]string{{"namespace", "Namespace"}, {"image", "Container image with bragg-agent"}} {
-		answer, err := question(one[1], "")
+	for _, one := range [][3]string{
+		{"namespace", "Namespace", ""}, {"kind", "Kind of VMs: " + strings.Join(rights.Kinds(), " or "), rights.KindPod}, {"image", "Container image with bragg-agent", ""},
+	} {
+		if one[0] == "image" && t.virtual() {
+			one[1] = "Image that VMs boot: " + virtualImages
+		}
+		answer, err := question(one[1], one[2])
 		if err != nil {
 			return err
 		}
