@@ -1,6 +1,7 @@
 package collect_test
 
 import (
+	"bufio"
 	"compress/gzip"
 	"context"
 	"fmt"
@@ -129,6 +130,9 @@ func TestSlowAnswers(t *testing.T) {
 					return
 				}
 				defer c.Close()
+				if _, err := http.ReadRequest(bufio.NewReader(c)); err != nil {
+					return
+				}
 				serve(c)
 				<-hold
 			}()
