@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -265,6 +266,32 @@ func TestMissingPrivileges(t *testing.T) {
 	}
 }
 
+// Counters that a vCenter does not have are not requested: one that it does not know fails the whole query.
+func TestCountersThatAreMissing(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	performance := r.Model.Map().Get(*r.Client().ServiceContent.PerfManager).(*simulator.PerformanceManager)
+	performance.PerfCounter = slices.DeleteFunc(slices.Clone(performance.PerfCounter), func(c types.PerfCounterInfo) bool {
+		return c.GroupInfo.GetElementDescription().Key == "virtualDisk" || c.NameInfo.GetElementDescription().Key == "ready"
+	})
+	v := r.open(t)
+	vms := r.create(t, v, 1)
+	if err := v.(target.VMPower).PowerOnVMs(t.Context(), r.tag, vms); err != nil {
+		t.Fatal(err)
+	}
+	_, samples, err := v.(target.VMMeter).SampleVMs(t.Context(), r.tag)
+	if err != nil {
+		t.Fatal(err)
+	}
+	metrics := map[target.VMMetric]bool{}
+	for _, one := range samples {
+		metrics[one.Metric] = true
+	}
+	if !metrics[target.VMCPUUsage] || metrics[target.VMReads] || metrics[target.VMCPUSteal] {
+		t.Errorf("samples of %v", metrics)
+	}
+}
+
 // What an administrator does with VMs of the run is reported; what the run itself does, and what concerns others, is not.
 func TestPlatformEvents(t *testing.T) {
 	t.Parallel()
@@ -368,6 +395,13 @@ func TestLoginErrors(t *testing.T) {
 			var user *diag.Error
 			if ctx.Err() == nil && (!errors.As(err, &user) || user.Code != c.code || user.Hint == "") {
 				t.Errorf("got %#v, want %s", err, c.code)
+			}
+			if name == "another certificate" { // the user compares them
+				for _, fingerprint := range []string{r.Fingerprint, config.Fingerprint} {
+					if !strings.Contains(strings.ToLower(strings.ReplaceAll(diag.Sentence(err), ":", "")), fingerprint) {
+						t.Errorf("%q lacks the fingerprint %s", diag.Sentence(err), fingerprint)
+					}
+				}
 			}
 			noSecret(t, "the error", err)
 			noSecret(t, "its text", diag.Sentence(err))
