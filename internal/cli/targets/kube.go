@@ -15,8 +15,8 @@ import (
 func NewKube(p *console.Process) *cobra.Command {
 	return console.HoldsVerbs(&cobra.Command{
 		Use:   "kube",
-		Short: "Print manifests for Kubernetes",
-	}, newKubeInstall(p))
+		Short: "Print manifests and write container images for Kubernetes",
+	}, newKubeInstall(p), newKubeImage(p))
 }
 
 func newKubeInstall(p *console.Process) *cobra.Command {

@@ -49,6 +49,14 @@ func (c *Cluster) LoadImage(t testing.TB, i Image) {
 	}
 }
 
+// LoadArchive puts the image of an archive, as "docker save" writes it, on all real nodes that are on.
+func (c *Cluster) LoadArchive(t testing.TB, path string) {
+	t.Helper()
+	if err := c.keeper.request(order{Do: orderImport, Path: path}); err != nil {
+		t.Fatalf("load image %s: %v", path, err)
+	}
+}
+
 // AgentImage builds bragg-agent, puts an image of it on all real nodes and returns the image's name.
 func (c *Cluster) AgentImage(t testing.TB) string {
 	t.Helper()

@@ -26,16 +26,25 @@ type user struct {
 	bragg, file string
 }
 
-// newUser builds bragg and writes the target file of a rig.
+// newUser builds the programs, puts the image of the agent on the nodes as a user would, and writes the target file of a rig.
 func newUser(t *testing.T, r *rig) *user {
 	t.Helper()
 	dir := t.TempDir()
 	u := &user{rig: r, bragg: filepath.Join(dir, "bragg"), file: filepath.Join(dir, "target.yml")}
-	build := exec.Command("go", "build", "-o", u.bragg, "-trimpath", "-ldflags", "-s -w", "github.com/braggdev/bragg/cmd/bragg")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build bragg: %v: %s", err, out)
+	for _, name := range []string{"bragg", "bragg-agent"} {
+		build := exec.Command("go", "build", "-o", filepath.Join(dir, name), "-trimpath", "-ldflags", "-s -w", "github.com/braggdev/bragg/cmd/"+name)
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("build %s: %v: %s", name, err, out)
+		}
 	}
+	const image = "example.com/bragg-agent:rig"
+	archive := filepath.Join(dir, "agent.tar")
+	if code, out := u.command(t, "kube", "image", "--name", image, "-o", archive); code != 0 {
+		t.Fatalf("bragg kube image: %s", out)
+	}
+	r.LoadArchive(t, archive)
+	r.config.Options["image"] = image
 	if err := os.WriteFile(u.file, []byte(targetFile(r.config)), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -175,9 +175,11 @@ spec:
     spec:
       serviceAccountName: %[1]s
       restartPolicy: Never
+      securityContext: {runAsNonRoot: true, runAsUser: 65532, runAsGroup: 65532, fsGroup: 65532, seccompProfile: {type: RuntimeDefault}}
       containers:
         - name: bragg
           image: %[3]s
+          securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}
           command: [bragg, run, %[4]s, --target, /etc/bragg/target.yml, --runs, /runs]
           volumeMounts:
             - {name: target, mountPath: /etc/bragg, readOnly: true}
