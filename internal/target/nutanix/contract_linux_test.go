@@ -12,6 +12,7 @@ import (
 )
 
 func TestContract(t *testing.T) {
+	t.Parallel() // it waits for BMCs most of the time
 	if testing.Short() {
 		t.Skip("agents start, and nodes lose power")
 	}

@@ -57,6 +57,7 @@ func startLab(t *testing.T, dir string) *labProgram {
 
 // The real emulator serves the real bragg. What is left of one that was killed is removed by the next, and one that is interrupted leaves nothing.
 func TestLab(t *testing.T) {
+	t.Parallel() // beside the contract, which waits most of the time
 	testreq.Root(t)
 	if testing.Short() {
 		t.Skip("programs are built")

@@ -119,6 +119,7 @@ func wantNoSecret(t *testing.T, dir, output string) {
 
 // TestRehearsals runs shipped scenarios with the real programs.
 func TestRehearsals(t *testing.T) {
+	t.Parallel() // beside the contract, which waits for BMCs most of the time
 	u := newUser(t, state.Options{})
 	for _, c := range []struct {
 		name, length string
@@ -158,6 +159,7 @@ func TestRehearsals(t *testing.T) {
 
 // TestKilled kills a controller under load. Cleaning up removes what it left, and nothing of others.
 func TestKilled(t *testing.T) {
+	t.Parallel() // beside the contract, which waits for BMCs most of the time
 	u := newUser(t, state.Options{})
 	var cluster, host string
 	u.State.Read(func(d *state.Data) { cluster, host = d.Cluster.ID, d.Hosts[0].ID })
