@@ -222,7 +222,7 @@ soak: $(CLOUD_IMAGE) $(OVA)
 	BRAGG_SOAK_RACES=1000 $(GO) test ./internal/session -run '^TestTwoControllersRaceForHosts$$' -count=1 -v -timeout 30m
 	BRAGG_SOAK_REHEARSALS=1 $(GO) test ./internal/lab/rehearsal ./internal/target/kube/rehearsal ./internal/target/vsphere/rehearsal -p 1 -count=1 -v -timeout 0
 	BRAGG_TEST_OVA=$(OVA) $(GO) test ./internal/target/vsphere -run '^TestGuestOfOVA$$' -count=1 -v -timeout 0
-	BRAGG_SOAK_FAULTS=1 $(GO) test ./internal/target/vsphere/faults ./internal/target/nutanix ./internal/target/kube/contract -run '^Test(ListOf)?Faults$$' -count=1 -v -timeout 0
+	BRAGG_SOAK_FAULTS=1 $(GO) test ./internal/target/vsphere/faults ./internal/target/nutanix ./internal/target/kube/contract -run '^Test(ListOf)?Faults(KubeVirt)?$$' -count=1 -v -timeout 0
 	BRAGG_SOAK_REHEARSALS=1 BRAGG_SOAK_FAILPOINTS=1000 $(GO) test ./internal/target/nutanix ./internal/target/nutanix/faults \
 		-run '^(TestRehearsals|TestLab|TestDeathAtFailpoints)$$' -p 1 -count=1 -v -timeout 0
 	BRAGG_TEST_CLOUD_IMAGE=$(CLOUD_IMAGE) $(GO) test ./internal/target/libvirt ./internal/lab/rehearsal -p 1 \

@@ -41,7 +41,9 @@ func TestFaults(t *testing.T) {
 // The same with VMs of KubeVirt.
 func TestFaultsKubeVirt(t *testing.T) {
 	t.Parallel()
-	harness("kind: kubevirt, image: 'debian:12', access_mode: ReadWriteMany").Run(t)
+	h := harness("kind: kubevirt, image: 'debian:12', access_mode: ReadWriteMany")
+	h.Soak = []string{"answers lost", "busy"}
+	h.Run(t)
 }
 
 // kinds are what VMs are made of.
