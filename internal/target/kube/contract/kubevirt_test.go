@@ -289,6 +289,9 @@ func TestReportsOfKubeVirt(t *testing.T) {
 			again()
 			select {
 			case e := <-seen:
+				if kind == target.PlatformStopped && e.VM == vms[2].Name {
+					continue // it moved more than once
+				}
 				if e.Kind != kind || !strings.Contains(e.Text, text) || e.At.IsZero() {
 					t.Fatalf("got %+v, want %s: %s", e, kind, text)
 				}
@@ -305,10 +308,6 @@ func TestReportsOfKubeVirt(t *testing.T) {
 			s.Put("virtualmachineinstancemigrations", kubetest.Object{"metadata": kubetest.Object{"name": fmt.Sprint("theirs-", n)}, "spec": kubetest.Object{"vmiName": vms[2].ID}})
 		}
 	})
-	time.Sleep(50 * time.Millisecond)
-	for len(seen) > 0 {
-		<-seen
-	}
 	if err := tgt.(target.Migrator).MigrateVMs(t.Context(), tag, vms[1:2], "node-1"); err != nil {
 		t.Fatal(err)
 	}
