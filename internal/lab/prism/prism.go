@@ -29,6 +29,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/braggdev/bragg/internal/lab/agentvm"
 	"github.com/braggdev/bragg/internal/lab/chassis"
 	"github.com/braggdev/bragg/internal/lab/prism/faults"
 	"github.com/braggdev/bragg/internal/lab/prism/machine"
@@ -117,7 +118,7 @@ func (e *Emulator) Front(before func(gate http.Handler) http.Handler) {
 // prepare makes the folder, the network and the machines.
 func (e *Emulator) prepare(o *Options) error {
 	if o.Folder == "" {
-		dir, release, err := machine.OwnFolder(os.TempDir())
+		dir, release, err := agentvm.OwnFolder(os.TempDir())
 		if err != nil {
 			return err
 		}

@@ -24,7 +24,7 @@ func (s *Server) TargetFile(dir, more string) (string, error) {
 		fmt.Fprintf(&nodes, "  - {id: %s, bmc: {protocol: redfish, address: %q, fingerprint: %s, credential: bmc}}\n", b.Host, b.Address, s.Fingerprint)
 	}
 	return fmt.Sprintf(`provider: vsphere
-name: cluster
+name: simulated vCenter
 endpoint: %[1]s
 fingerprint: %[2]s
 credentials:
@@ -33,5 +33,6 @@ credentials:
 pool: LocalDS_0
 network: VM Network
 templates: {linux: %[6]s, ubuntu1604: %[6]s}
+facts: {platform: "simulated: a vCenter without hosts, with processes of one machine as VMs"}
 %[7]s%[8]s`, s.Endpoint, s.Fingerprint, User, password, secret, Template, nodes.String(), more), nil
 }

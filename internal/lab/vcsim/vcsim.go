@@ -75,7 +75,7 @@ type Server struct {
 	client      *govmomi.Client // a session of the harness
 	guests      *guests
 	machines    machines // nil: VMs have no disks
-	remove      string   // folder; "": none
+	remove      func()   // removes the folder; nil: it stays
 	bmcs        []*BMC
 	work        sync.WaitGroup // of HA
 	ctx         context.Context
@@ -94,13 +94,13 @@ func Start(o Options) (*Server, error) {
 	if err := m.Create(); err != nil {
 		return nil, fmt.Errorf("start vCenter: %w", err)
 	}
-	remove := ""
+	var remove func()
 	if o.Dir == "" {
-		dir, err := os.MkdirTemp("", "bragg-vcenter-*")
+		dir, release, err := agentvm.OwnFolder(os.TempDir())
 		if err != nil {
 			return nil, err
 		}
-		o.Dir, remove = dir, dir
+		o.Dir, remove = dir, release
 	}
 	m.Service.TLS = &tls.Config{}
 	m.Service.Listen = &url.URL{Host: o.Listen, User: url.UserPassword(User, o.Password)}
@@ -205,7 +205,7 @@ func (s *Server) Close() {
 	if s.machines != nil {
 		s.machines.Close()
 	}
-	if s.remove != "" {
-		_ = os.RemoveAll(s.remove)
+	if s.remove != nil {
+		s.remove()
 	}
 }

@@ -65,7 +65,7 @@ func TestLab(t *testing.T) {
 	dir := t.TempDir()
 	u := &user{bragg: filepath.Join(programs(t), "bragg"), state: filepath.Join(dir, "bragg")}
 	folders := func() []string {
-		found, err := filepath.Glob(filepath.Join(dir, "bragg-lab-prism-*"))
+		found, err := filepath.Glob(filepath.Join(dir, "bragg-lab-vms-*"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,6 @@
 //go:build unix
 
-package machine
+package agentvm
 
 import (
 	"os"
@@ -26,7 +26,7 @@ func TestOwnFolder(t *testing.T) {
 		}
 		return list
 	}
-	for name, marked := range map[string]bool{"bragg-lab-prism-killed": true, "bragg-lab-prism-runs": true, "bragg-lab-prism-foreign": false, "other": true} {
+	for name, marked := range map[string]bool{"bragg-lab-vms-killed": true, "bragg-lab-vms-runs": true, "bragg-lab-vms-foreign": false, "other": true} {
 		dir := filepath.Join(parent, name)
 		if err := os.MkdirAll(filepath.Join(dir, "disks"), 0o700); err != nil {
 			t.Fatal(err)
@@ -37,10 +37,10 @@ func TestOwnFolder(t *testing.T) {
 			}
 		}
 	}
-	if err := os.Symlink(filepath.Join(parent, "other"), filepath.Join(parent, "bragg-lab-prism-link")); err != nil {
+	if err := os.Symlink(filepath.Join(parent, "other"), filepath.Join(parent, "bragg-lab-vms-link")); err != nil {
 		t.Fatal(err)
 	}
-	unlock, err := durable.LockDir(filepath.Join(parent, "bragg-lab-prism-runs"), unix.LOCK_EX)
+	unlock, err := durable.LockDir(filepath.Join(parent, "bragg-lab-vms-runs"), unix.LOCK_EX)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestOwnFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stay := []string{"bragg-lab-prism-foreign", "bragg-lab-prism-link", "bragg-lab-prism-runs", "other"}
+	stay := []string{"bragg-lab-vms-foreign", "bragg-lab-vms-link", "bragg-lab-vms-runs", "other"}
 	want := append(slices.Clone(stay), filepath.Base(first), filepath.Base(second))
 	slices.Sort(want)
 	if got := names(); !slices.Equal(got, want) {

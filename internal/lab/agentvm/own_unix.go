@@ -1,6 +1,6 @@
 //go:build unix
 
-package machine
+package agentvm
 
 import (
 	"errors"
@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// ownPrefix begins the names of folders of emulators, newPrefix of those that are not marked yet.
-	ownPrefix = "bragg-lab-prism-"
-	newPrefix = ".bragg-lab-prism-"
+	// ownPrefix begins the names of folders of labs, newPrefix of those that are not marked yet.
+	ownPrefix = "bragg-lab-vms-"
+	newPrefix = ".bragg-lab-vms-"
 	// ownMark is a file in each of them.
-	ownMark = "bragg-lab-prism"
+	ownMark = "bragg-lab-vms"
 )
 
-// OwnFolder makes a folder in parent for the VMs and disks of one emulator; release removes it. Folders of emulators that were killed are
+// OwnFolder makes a folder in parent for the VMs and disks of one lab; release removes it. Folders of labs that were killed are
 // removed first: the kernel released their locks.
 func OwnFolder(parent string) (dir string, release func(), err error) {
 	sweep(parent)
@@ -29,7 +29,7 @@ func OwnFolder(parent string) (dir string, release func(), err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	// It is locked and marked before it has the name by which other emulators find it.
+	// It is locked and marked before it has the name by which others find it.
 	unlock, err := durable.LockDir(fresh, unix.LOCK_EX|unix.LOCK_NB)
 	if err == nil {
 		err = os.WriteFile(filepath.Join(fresh, ownMark), nil, 0o600)
@@ -47,7 +47,7 @@ func OwnFolder(parent string) (dir string, release func(), err error) {
 	}, nil
 }
 
-// sweep removes the folders of this user's emulators that no longer run. What cannot be removed stays for the next one.
+// sweep removes the folders of this user's labs that no longer run. What cannot be removed stays for the next one.
 func sweep(parent string) {
 	found, _ := filepath.Glob(filepath.Join(parent, ownPrefix+"*"))
 	for _, dir := range found {
@@ -58,7 +58,7 @@ func sweep(parent string) {
 		}
 		unlock, err := durable.LockDir(dir, unix.LOCK_EX|unix.LOCK_NB)
 		if err != nil {
-			continue // its emulator runs
+			continue // its lab runs
 		}
 		_ = os.RemoveAll(dir)
 		unlock()
