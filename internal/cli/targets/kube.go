@@ -64,7 +64,7 @@ func newKubeInstall(p *console.Process) *cobra.Command {
 	f.BoolVar(&i.Metrics, "metrics", false, "add the rights to read the metrics of nodes and VMs, which reach beyond the namespace")
 	f.StringVar(&i.Scenario, "job", "", "add a Job that runs this `SCENARIO`")
 	f.StringVar(&i.Image, "image", "", "container image with bragg, for the Job")
-	f.StringVar(&i.AgentImage, "agent-image", "", "container image of agents, for the Job")
+	f.StringVar(&i.AgentImage, "agent-image", "", "container image of agents, or what VMs of KubeVirt boot, for the Job")
 	f.StringVar(&i.Class, "pool", "", "storage class of disks, for the Job")
 	return cmd
 }
