@@ -1,0 +1,75 @@
+package rehearsal
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/lab/kubelab"
+)
+
+// What a cluster refuses ends the real program with the exit code that is documented and the cluster's own words, and leaves nothing.
+func TestFailedRuns(t *testing.T) {
+	if os.Getenv(soakVariable) == "" || testing.Short() {
+		return
+	}
+	for name, c := range map[string]struct {
+		change func(t *testing.T, r *rig)
+		code   int
+		text   string
+	}{
+		"quota": {
+			func(t *testing.T, r *rig) {
+				r.Apply(t, fmt.Sprintf("apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: small, namespace: %s}\nspec: {hard: {pods: \"1\"}}\n", r.namespace))
+			}, diag.ExitUndecided, "exceeded quota: small",
+		},
+		"admission": {
+			func(t *testing.T, r *rig) {
+				r.config.Options["run_as_user"] = "0"
+				r.Kubectl(t, "label", "namespace", r.namespace, "pod-security.kubernetes.io/enforce=restricted")
+			}, diag.ExitUndecided, "violates PodSecurity",
+		},
+		"image": {
+			func(_ *testing.T, r *rig) { r.config.Options["image"] = "registry.invalid/none:1" }, diag.ExitUndecided, "ErrImageNeverPull",
+		},
+		"full storage": {
+			func(_ *testing.T, r *rig) {
+				r.config.Pool, r.config.Options["patience"] = kubelab.StorageClassFull, "20s"
+			}, diag.ExitUndecided, kubelab.FullMessage,
+		},
+		"expired token": {
+			func(t *testing.T, r *rig) {
+				path := "/api/v1/namespaces/" + r.namespace + "/serviceaccounts/" + account
+				if _, err := r.admin.Raw(t.Context(), http.MethodDelete, path, nil); err != nil {
+					t.Fatal(err)
+				}
+			}, diag.ExitUnavailable, "Unauthorized",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			u := newUser(t, r)
+			c.change(t, r)
+			if err := os.WriteFile(u.file, []byte(targetFile(r.config)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			runs := filepath.Join(t.TempDir(), "runs")
+			if err := os.Mkdir(runs, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			code, out := u.command(t, u.arguments("four_corners", runs, "5s", "vms_per_node=1")...)
+			t.Logf("exit code %d\n%s", code, out)
+			if code != c.code || !strings.Contains(out, c.text) {
+				t.Errorf("exit code %d, want %d and %q", code, c.code, c.text)
+			}
+			u.search(t, runs)
+			if left := r.left(t); len(left) > 0 {
+				t.Errorf("left: %q", left)
+			}
+		})
+	}
+}
