@@ -88,6 +88,9 @@ func servePrism(ctx context.Context, p *console.Process, f prismFlags) error {
 			return &diag.Error{Code: "lab-faults", Message: fmt.Sprintf("read faults of %q", f.faults), Err: err, Exit: diag.ExitData}
 		}
 	}
+	if err := keep(p, &o); err != nil {
+		return err
+	}
 	e, err := prism.New(o)
 	if err != nil {
 		return &diag.Error{Code: "lab-prism", Message: "start the emulator of Prism", Err: err, Exit: diag.ExitUnavailable}
@@ -105,6 +108,27 @@ func servePrism(ctx context.Context, p *console.Process, f prismFlags) error {
 		return err
 	}
 	<-stop.Begun.Done()
+	return nil
+}
+
+// prismFolder is where the target file is, with what the next emulator uses again.
+func prismFolder(p *console.Process) string { return filepath.Join(p.StateDirectory(), "prism") }
+
+// keep gives the emulator the certificate and the password of the one before: target files stay valid, and "bragg clean" finds what is left of
+// runs that an emulator did not survive.
+func keep(p *console.Process, o *prism.Options) error {
+	dir := prismFolder(p)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	c, err := prism.Certificate(filepath.Join(dir, "certificate.pem"))
+	if err != nil {
+		return &diag.Error{Code: "lab-prism", Message: "start the emulator of Prism", Err: err, Exit: diag.ExitUnavailable}
+	}
+	o.Certificate = &c
+	if text, err := os.ReadFile(filepath.Join(dir, "password")); err == nil {
+		o.Credentials.Password = strings.TrimSpace(string(text))
+	}
 	return nil
 }
 
@@ -130,10 +154,7 @@ func preparePrism(p *console.Process, e *prism.Emulator, f prismFlags) (target s
 	if _, err := e.BMCs(); err != nil {
 		return "", err
 	}
-	dir := filepath.Join(p.StateDirectory(), "prism")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", err
-	}
+	dir := prismFolder(p)
 	secret := filepath.Join(dir, "password")
 	if err := os.WriteFile(secret, []byte(e.Credentials.Password+"\n"), 0o600); err != nil {
 		return "", err

@@ -52,6 +52,7 @@ type Options struct {
 	// Listen is "127.0.0.1:0" if empty.
 	Listen      string
 	Credentials rest.Credentials // User and Password are made if they are empty; APIKey: none
+	Certificate *tls.Certificate // nil: a new one
 	SessionMax  time.Duration    // 15 minutes if 0
 	Version     string           // of v4; "v4.3"
 	Stats       stats.Source     // stats.Simulated
@@ -185,10 +186,14 @@ func (e *Emulator) listen(o Options) error {
 	if o.Listen == "" {
 		o.Listen = "127.0.0.1:0"
 	}
-	certificate, err := selfSigned()
-	if err != nil {
-		return err
+	if o.Certificate == nil {
+		made, err := selfSigned()
+		if err != nil {
+			return err
+		}
+		o.Certificate = &made
 	}
+	certificate := *o.Certificate
 	e.certificate = certificate
 	sum := sha256.Sum256(certificate.Certificate[0])
 	e.Fingerprint = hex.EncodeToString(sum[:])

@@ -72,6 +72,20 @@ func TestLab(t *testing.T) {
 		return found
 	}
 	first := startLab(t, dir)
+	keys := func() string { // that a target file needs
+		text, err := os.ReadFile(first.target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, rest, _ := strings.Cut(string(text), "\nfingerprint: ")
+		pin, _, _ := strings.Cut(rest, "\n")
+		password, err := os.ReadFile(filepath.Join(filepath.Dir(first.target), "password"))
+		if err != nil || pin == "" {
+			t.Fatal(pin, err)
+		}
+		return pin + string(password)
+	}
+	before := keys()
 	secret, err := os.ReadFile(filepath.Join(filepath.Dir(first.target), "password"))
 	if err != nil {
 		t.Fatal(err)
@@ -103,6 +117,9 @@ func TestLab(t *testing.T) {
 		t.Fatalf("a killed emulator leaves %q", left)
 	}
 	second := startLab(t, dir)
+	if keys() != before {
+		t.Error("target files of the first emulator are not valid for the second")
+	}
 	if now := folders(); len(now) != 1 || now[0] == left[0] {
 		t.Errorf("beside a new emulator there are %q, before it %q", now, left)
 	}
