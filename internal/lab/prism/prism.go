@@ -320,7 +320,7 @@ func (e *Emulator) TargetFile(secretFile string) string {
 			if i == 0 {
 				b.WriteString("templates:\n")
 			}
-			fmt.Fprintf(&b, "  %q: %q\n", image.Name, image.ID)
+			fmt.Fprintf(&b, "  %q: %q\n", image.Name, image.Name)
 		}
 		fmt.Fprintf(&b, "options:\n  cluster: %q\n", d.Cluster.Name)
 	})

@@ -35,6 +35,7 @@ type cluster struct {
 	addresses *address.Allocator
 	bmcs      *bmc.Nodes // nil: no node has a BMC
 	closed    atomic.Bool
+	sought    atomic.Bool // the lease: a run has begun, or what it left is removed
 	runs      marks
 	quicken   int // divides pauses, in tests
 

@@ -47,7 +47,7 @@ func (t *Target) Inventory(ctx context.Context) (target.Inventory, error) {
 		return target.Inventory{}, fmt.Errorf("read the space of storage container %q: %w", container.Name, err)
 	}
 	affinity, err := t.cluster.affinityFacts(ctx)
-	if err != nil {
+	if err != nil && !t.cluster.sought.Load() {
 		return target.Inventory{}, err
 	}
 	i.Facts = slices.Concat(t.config.Facts, t.facts(state, container, subnet, nodes), affinity, t.cluster.addresses.Facts())
@@ -88,12 +88,18 @@ func (n *node) describe() target.Node {
 	}
 }
 
-// references returns the subnet of VMs, or what the target file names and Prism does not have: a run would fail on it later.
-func (c *cluster) references(ctx context.Context) (ahv.Subnet, error) {
+// references returns the subnet of VMs, or what the target file names and Prism does not have: a run would fail on it later. Once a run has
+// begun, its VMs are removed all the same.
+func (c *cluster) references(ctx context.Context) (subnet ahv.Subnet, err error) {
+	defer func() {
+		if c.sought.Load() {
+			err = nil
+		}
+	}()
 	if err := c.client.Know(ctx, "clustermgmt", "vmm", "networking", "prism", "dataprotection"); err != nil {
-		return ahv.Subnet{}, err
+		return subnet, err
 	}
-	subnet, err := c.ahv.Subnet(ctx, c.settings.network)
+	subnet, err = c.ahv.Subnet(ctx, c.settings.network)
 	return subnet, all(err, c.templates.check(ctx))
 }
 

@@ -8,6 +8,8 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/lab/prism"
 	"github.com/braggdev/bragg/internal/lab/prism/faults"
+	"github.com/braggdev/bragg/internal/lease"
+	"github.com/braggdev/bragg/internal/target"
 )
 
 // What a target file names and Prism does not have is known before a run, with what there is.
@@ -42,6 +44,18 @@ func TestReferences(t *testing.T) {
 			for _, want := range c.want {
 				if !strings.Contains(text, want) {
 					t.Errorf("got %q, want %q", text, want)
+				}
+			}
+			if name == "several" { // cleaning takes the lease first, and must not need them
+				lock, err := l.(target.Locker).Lock(t.Context(), lease.NewHolder("run-1", 0))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if i, err := l.Inventory(t.Context()); err != nil || len(i.Nodes) != 3 {
+					t.Errorf("with the lease: %+v, %v", i.Nodes, err)
+				}
+				if err := lock.Unlock(); err != nil {
+					t.Error(err)
 				}
 			}
 			if code := diag.ExitCode(err); err == nil || name != "file" && name != "folder" && code != diag.ExitUnavailable {

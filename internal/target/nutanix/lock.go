@@ -28,6 +28,7 @@ const (
 
 // Lock takes the lease of the cluster.
 func (c *cluster) Lock(ctx context.Context, h lease.Holder) (target.Lock, error) {
+	c.sought.Store(true)
 	if _, err := c.known(ctx); err != nil {
 		return nil, err
 	}
