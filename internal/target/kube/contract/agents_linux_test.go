@@ -32,7 +32,7 @@ func TestAgentsInPods(t *testing.T) {
 	}
 	t.Parallel()
 	c := kubelab.Shared(t)
-	for _, way := range []string{"direct", "port-forward", "auto"} {
+	for _, way := range []string{"port-forward", "auto"} { // direct connections are those of the rehearsal on a cluster with volumes
 		t.Run(way, func(t *testing.T) {
 			namespace := c.Namespace(t)
 			config := onNode(t, c, namespace)
