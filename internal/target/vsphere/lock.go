@@ -2,6 +2,7 @@ package vsphere
 
 import (
 	"context"
+	"sync/atomic"
 
 	"github.com/braggdev/bragg/internal/lease"
 	"github.com/braggdev/bragg/internal/target"
@@ -9,10 +10,14 @@ import (
 )
 
 // lock is the lease of the cluster.
-type lock struct{ site *site }
+type lock struct {
+	site   *site
+	sought atomic.Bool // a run has begun, or what it left is removed
+}
 
 // Lock takes the lease of the cluster.
 func (l *lock) Lock(ctx context.Context, h lease.Holder) (target.Lock, error) {
+	l.sought.Store(true)
 	if err := l.site.usable(ctx); err != nil {
 		return nil, err
 	}

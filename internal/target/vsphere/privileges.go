@@ -6,12 +6,12 @@ import (
 	"github.com/braggdev/bragg/internal/target/vsphere/privilege"
 )
 
-// checkPrivileges reports what this user lacks for runs. It is checked once: roles change seldom, and each plan opens the
-// target again.
+// checkPrivileges reports what this user lacks for runs, and templates that do not exist. It is checked once: roles change seldom, and
+// each plan opens the target again. Once a run has begun, its VMs are removed all the same.
 func (t *Target) checkPrivileges(ctx context.Context) error {
 	t.privileges.Lock()
 	defer t.privileges.Unlock()
-	if t.privileged {
+	if t.privileged || t.sought.Load() {
 		return nil
 	}
 	objects := []privilege.Object{

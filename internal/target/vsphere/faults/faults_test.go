@@ -253,9 +253,21 @@ func TestMissingPrivileges(t *testing.T) {
 	r := newRig(t)
 	manager := r.Model.Map().Get(*r.Client().ServiceContent.AuthorizationManager).(*simulator.AuthorizationManager)
 	r.Model.Map().Put(&granting{manager, map[string]bool{"Datastore.AllocateSpace": true, "Host.Inventory.EditCluster": true, "VirtualMachine.Config.Memory": true}})
-	_, err := r.open(t).Inventory(t.Context())
+	v := r.open(t)
+	_, err := v.Inventory(t.Context())
 	if diag.ExitCode(err) != diag.ExitUnavailable {
 		t.Fatalf("got %v", err)
+	}
+	// Cleaning takes the lease first, and removes what it can.
+	lock, failed := v.(target.Locker).Lock(t.Context(), lease.NewHolder("run-1", 0))
+	if failed != nil {
+		t.Fatal(failed)
+	}
+	if _, failed = v.Inventory(t.Context()); failed != nil {
+		t.Error(failed)
+	}
+	if failed = lock.Unlock(); failed != nil {
+		t.Error(failed)
 	}
 	for _, part := range []string{
 		vcsim.User, `on datastore "LocalDS_0": Datastore.AllocateSpace`, `on cluster "DC0_C0": Host.Inventory.EditCluster`, "VirtualMachine.Config.Memory",
