@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -178,16 +177,13 @@ func (t *task) place(ctx context.Context, instance load.Instance, at time.Durati
 
 // accept buffers one interval. It returns false when the generator must stop because it broke its contract.
 func (t *task) accept(iv *interval.Interval) bool {
-	text, err := json.Marshal(wire.Record{Interval: iv})
+	text := wire.AppendInterval(nil, iv)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if err == nil && (iv.Sequence != t.next || t.ended) {
-		err = fmt.Errorf("interval %d instead of %d", iv.Sequence, t.next)
-	}
-	if err != nil {
+	if iv.Sequence != t.next || t.ended {
 		if t.fault == nil {
 			t.fault = &diag.Error{
-				Code: codeMisbehaved, Exit: diag.ExitInternal, Err: err,
+				Code: codeMisbehaved, Exit: diag.ExitInternal, Err: fmt.Errorf("interval %d instead of %d", iv.Sequence, t.next),
 				Message: fmt.Sprintf("generator %q broke its contract", t.workload.Generator),
 			}
 		}

@@ -24,6 +24,7 @@ type Decoder struct {
 	gaps                      Gaps
 	r                         reader
 	folds                     *folds // of Folded; nil in Line
+	keep                      bool   // in Keep
 }
 
 // Line reads one line.
@@ -45,6 +46,20 @@ func (d *Decoder) Line(line []byte) (Interval, error) {
 		return Interval{}, fmt.Errorf("read interval: %w", err)
 	}
 	return other, nil
+}
+
+// Keep reads one line that AppendJSON wrote, like Line, but the memory of the Interval is its own. false: it has another layout, or is
+// invalid.
+func (d *Decoder) Keep(line []byte) (iv Interval, ok bool) {
+	if d.names == nil {
+		d.names = map[string]string{}
+	}
+	d.r = reader{stat.Tokens{Data: line}}
+	gaps, gauges, devices := d.gaps, d.gauges, d.devices
+	d.gaps, d.gauges, d.devices, d.keep = nil, nil, nil, true
+	d.own(&iv)
+	d.gaps, d.gauges, d.devices, d.keep = gaps, gauges, devices, false
+	return iv, !d.r.Bad && d.r.Pos == len(line)
 }
 
 func (d *Decoder) own(iv *Interval) {
@@ -156,6 +171,9 @@ func (d *Decoder) histogram(h *stat.Histogram) *stat.Histogram {
 		h.ReadFolded(&r.Tokens)
 		return h
 	}
+	if d.keep {
+		h = &stat.Histogram{}
+	}
 	end := bytes.IndexByte(r.Data[r.Pos:], '}') // a histogram has no object and no text inside
 	if r.Bad || end < 0 {
 		r.Bad = true
@@ -171,6 +189,9 @@ func (d *Decoder) histogram(h *stat.Histogram) *stat.Histogram {
 
 func (d *Decoder) deviceTraffic() map[string]DeviceTraffic {
 	r := &d.r
+	if d.devices == nil {
+		d.devices = map[string]DeviceTraffic{}
+	}
 	clear(d.devices)
 	for !r.Bad {
 		name := d.name()

@@ -78,7 +78,7 @@ var NodeExporter = nodeExporter
 // found by the target file.
 func TestRealNodeExporters(t *testing.T) {
 	port, end := nodeExporter(t)
-	m := newManyAgents(t, 1)
+	m := newManyAgents(t, 1, "")
 	vm := m.vms[0]
 	vm.Addresses = []string{"127.0.0.1"}
 	planned := &plan.Plan{Groups: []plan.Group{{Name: vm.Group, ExporterPorts: []int{port}}}}
@@ -124,7 +124,7 @@ func TestRealNodeExporters(t *testing.T) {
 // TestAgentStandsInForNodeExporter: both have the same names. Where node_exporter is expected and nothing answers, the agent does,
 // and never both at once.
 func TestAgentStandsInForNodeExporter(t *testing.T) {
-	m := newManyAgents(t, 1)
+	m := newManyAgents(t, 1, "")
 	vm := m.vms[0]
 	vm.Addresses = []string{"127.255.0.9"} // nothing listens on this address
 	x := newExporters(&plan.Plan{Groups: []plan.Group{{Name: vm.Group, ExporterPorts: []int{9100}}}}, nil, nil, m.record)

@@ -8,6 +8,7 @@
 package wire
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
@@ -15,6 +16,7 @@ import (
 	"fmt"
 	"math"
 	"net"
+	"sync"
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
@@ -177,10 +179,35 @@ func (w *Error) Err() error {
 	return w.Wire.Err()
 }
 
+// intervalBegin is what lines of intervals begin with.
+const intervalBegin = `{"interval":`
+
+// AppendInterval appends the line of an interval, without its end.
+func AppendInterval(dst []byte, iv *interval.Interval) []byte {
+	return append(interval.AppendJSON(append(dst, intervalBegin...), iv), '}')
+}
+
+// decoders are shared, because there are as many streams as agents and each rarely needs one.
+var decoders = sync.Pool{New: func() any { return &interval.Decoder{} }}
+
+// decode reads a line in any layout of JSON. Nearly all lines are those of AppendInterval, whose layout is known.
+func decode(line []byte, r *Record) error {
+	if text, ok := bytes.CutPrefix(line, []byte(intervalBegin)); ok && bytes.HasSuffix(text, []byte("}")) {
+		d, _ := decoders.Get().(*interval.Decoder)
+		iv, own := d.Keep(text[:len(text)-1])
+		decoders.Put(d)
+		if own {
+			r.Interval = &iv
+			return nil
+		}
+	}
+	return json.Unmarshal(line, r)
+}
+
 // Decode parses and validates one line of a stream.
 func Decode(line []byte) (Record, error) {
 	var r Record
-	if err := json.Unmarshal(line, &r); err != nil {
+	if err := decode(line, &r); err != nil {
 		return Record{}, fmt.Errorf("read record: %w", err)
 	}
 	set := 0
