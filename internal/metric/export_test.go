@@ -32,3 +32,17 @@ func Upkeep(s *Store) {
 	default:
 	}
 }
+
+// LimitQueue bounds how many points wait.
+func (r *Remote) LimitQueue(points int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.most = points
+}
+
+// Waiting is how many points are held in memory.
+func (r *Remote) Waiting() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return max(r.waiting, len(r.queue))
+}

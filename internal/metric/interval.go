@@ -61,6 +61,7 @@ type timeSeries struct {
 	ref    storage.SeriesRef
 	cells  exponential
 	last   *stat.Histogram // of the current interval, until it was forwarded
+	parts  []labels.Labels // of the summary that a remote store gets instead; nil until then
 }
 
 // AppendInterval adds the values of one interval at its end. Intervals of one workload and VM must come in their order.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -22,8 +23,8 @@ import (
 
 // Bounds of remote write. A store that is down costs only the memory of the queue.
 const (
-	remoteQueueMax   = 200_000 // points that wait
-	remoteBatchMax   = 5_000   // points of one request
+	remoteQueueMax   = 2_000_000 // points that wait, of about 50 bytes each: six seconds of ten thousand VMs
+	remoteBatchMax   = 20_000    // points of one request
 	remoteBatchEvery = time.Second
 	remoteTriesMax   = 8
 	remoteBackoffMin = 250 * time.Millisecond
@@ -85,14 +86,18 @@ func (o RemoteOptions) Host() string {
 type Remote struct {
 	options RemoteOptions
 	api     *remote.API
-	queue   chan point
 	cancel  context.CancelFunc
 	work    sync.WaitGroup
 	sent    atomic.Uint64
 	dropped atomic.Uint64
+	full    chan struct{} // a batch waits; it may be a former one
 
-	mu   sync.Mutex
-	last error // the latest reason for a drop
+	mu      sync.Mutex
+	queue   []point
+	waiting int // points of the queue, and of what is being sent
+	most    int // that may wait
+	closed  bool
+	last    error // the latest reason for a drop
 }
 
 // point is one value of one series.
@@ -115,7 +120,7 @@ func StartRemote(o RemoteOptions) (*Remote, error) {
 		return nil, fmt.Errorf("write metrics to %q: %w", o.Host(), err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	r := &Remote{options: o, api: api, queue: make(chan point, remoteQueueMax), cancel: cancel}
+	r := &Remote{options: o, api: api, full: make(chan struct{}, 1), most: remoteQueueMax, cancel: cancel}
 	r.work.Go(func() {
 		defer client.CloseIdleConnections()
 		r.run(ctx)
@@ -148,10 +153,26 @@ func (a authorized) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func (r *Remote) add(p point) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.waiting >= r.most {
+		r.dropped.Add(1)
+		r.last = errRemoteQueue
+		return
+	}
+	r.waiting++
+	if r.queue = append(r.queue, p); len(r.queue) == remoteBatchMax {
+		r.wake()
+	}
+}
+
+var errRemoteQueue = fmt.Errorf("more than %d values waited", remoteQueueMax)
+
+// wake tells the sender that a batch waits.
+func (r *Remote) wake() {
 	select {
-	case r.queue <- p:
+	case r.full <- struct{}{}:
 	default:
-		r.drop(1, fmt.Errorf("more than %d values waited", remoteQueueMax))
 	}
 }
 
@@ -168,42 +189,55 @@ func (r *Remote) times(t *timeSeries, millis int64, h *stat.Histogram) {
 		r.add(point{labels: t.labels, millis: millis, times: t.cells.histogram()})
 		return
 	}
-	name := t.labels.Get(model.MetricNameLabel)
-	with := func(change func(b *labels.Builder)) labels.Labels {
-		b := labels.NewBuilder(t.labels)
-		change(b)
-		return b.Labels()
+	if t.parts == nil {
+		t.parts = summaryLabels(t.labels)
 	}
-	r.add(point{labels: with(func(b *labels.Builder) { b.Set(model.MetricNameLabel, name+"_count") }), millis: millis, value: float64(t.cells.count)})
-	r.add(point{labels: with(func(b *labels.Builder) { b.Set(model.MetricNameLabel, name+"_sum") }), millis: millis, value: t.cells.sum})
+	r.add(point{labels: t.parts[0], millis: millis, value: float64(t.cells.count)})
+	r.add(point{labels: t.parts[1], millis: millis, value: t.cells.sum})
 	if h == nil || h.Count() == 0 {
 		return // an interval without operations has no quantiles
 	}
-	for _, q := range remoteQuantiles {
-		r.add(point{labels: with(func(b *labels.Builder) { b.Set("quantile", q.text) }), millis: millis, value: h.Quantile(q.q) / 1e9})
+	for i, q := range remoteQuantiles {
+		r.add(point{labels: t.parts[2+i], millis: millis, value: h.Quantile(q.q) / 1e9})
 	}
 }
 
-// run sends the queued points in batches until the queue is closed and empty, or ctx ends.
+// summaryLabels are the labels of count and sum, and of each quantile. They are made once for each series: there may be a million.
+func summaryLabels(of labels.Labels) []labels.Labels {
+	name := of.Get(model.MetricNameLabel)
+	with := func(label, value string) labels.Labels { return labels.NewBuilder(of).Set(label, value).Labels() }
+	all := []labels.Labels{with(model.MetricNameLabel, name+"_count"), with(model.MetricNameLabel, name+"_sum")}
+	for _, q := range remoteQuantiles {
+		all = append(all, with("quantile", q.text))
+	}
+	return all
+}
+
+// run sends the queued points in batches until the queue is closed and empty, or ctx ends. Points are sent once a second, or sooner
+// where a whole batch waits; while the store is slow, batches become larger.
 func (r *Remote) run(ctx context.Context) {
 	tick := time.NewTicker(remoteBatchEvery)
 	defer tick.Stop()
-	var batch []point
 	for {
-		due := false
 		select {
-		case p, more := <-r.queue:
-			if !more {
-				r.send(ctx, batch)
-				return
-			}
-			batch = append(batch, p)
+		case <-r.full:
 		case <-tick.C:
-			due = true
 		}
-		if due || len(batch) >= remoteBatchMax {
+		r.mu.Lock()
+		all, closed := r.queue, r.closed
+		r.queue = nil
+		r.mu.Unlock()
+		for batch := range slices.Chunk(all, remoteBatchMax) {
 			r.send(ctx, batch)
-			batch = batch[:0]
+			r.mu.Lock()
+			r.waiting -= len(batch)
+			r.mu.Unlock()
+		}
+		if closed && len(all) == 0 {
+			return
+		}
+		if closed {
+			r.wake()
 		}
 	}
 }
@@ -250,7 +284,10 @@ func request(batch []point) *prompb.WriteRequest {
 // Close sends queued values until ctx ends, and returns how many values were accepted and how many were lost, with the
 // latest reason. No values may be added after it.
 func (r *Remote) Close(ctx context.Context) (sent, dropped uint64, why error) {
-	close(r.queue)
+	r.mu.Lock()
+	r.closed = true
+	r.mu.Unlock()
+	r.wake()
 	stop := context.AfterFunc(ctx, r.cancel)
 	defer stop()
 	r.work.Wait()

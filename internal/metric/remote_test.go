@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"log"
 	"math"
 	"net"
 	"net/http"
@@ -14,8 +16,12 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/klauspost/compress/snappy"
+	"github.com/prometheus/prometheus/prompb"
 
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/metric"
@@ -248,6 +254,94 @@ func TestRemoteWriteToDeadStore(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestRemoteWriteTooFast: a store that limits the rate, answers slowly, or dies between two requests costs a bounded queue. What it
+// accepted and what is missing add up to everything, and the record of the run is not touched.
+func TestRemoteWriteTooFast(t *testing.T) {
+	t.Parallel()
+	var requests, values atomic.Int64
+	accept := func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		text, err := snappy.Decode(nil, body)
+		var got prompb.WriteRequest
+		if err == nil {
+			err = got.Unmarshal(text)
+		}
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		for _, s := range got.Timeseries {
+			values.Add(int64(len(s.Samples) + len(s.Histograms)))
+		}
+	}
+	for name, test := range map[string]struct {
+		serve    http.HandlerFunc
+		complete bool
+		why      string
+	}{
+		"429": {func(w http.ResponseWriter, r *http.Request) {
+			if requests.Add(1)%2 == 1 {
+				w.Header().Set("Retry-After", "0")
+				http.Error(w, "rate limit", http.StatusTooManyRequests)
+				return
+			}
+			accept(w, r)
+		}, true, ""},
+		"always 429": {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "rate limit", http.StatusTooManyRequests) }, false, "rate limit"},
+		"hangs":      {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, false, ""},
+		"dies": {func(w http.ResponseWriter, r *http.Request) {
+			if requests.Add(1) > 1 {
+				panic(http.ErrAbortHandler)
+			}
+			accept(w, r)
+		}, false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			requests.Store(0)
+			values.Store(0)
+			server := httptest.NewUnstartedServer(test.serve)
+			server.Config.ErrorLog = log.New(io.Discard, "", 0)
+			server.Start()
+			defer server.Close()
+			r, err := metric.StartRemote(metric.RemoteOptions{URL: server.URL})
+			if err != nil {
+				t.Fatal(err)
+			}
+			const most = 300
+			if !test.complete {
+				r.LimitQueue(most)
+			}
+			s, err := metric.Open(filepath.Join(t.TempDir(), "metrics"), remoteManifest())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			s.Forward(r)
+			if name == "dies" { // the first request is accepted
+				fillBoth(t, s)
+				for deadline := time.Now().Add(30 * time.Second); values.Load() == 0 && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+				}
+			}
+			fillBoth(t, s)
+			if n := r.Waiting(); !test.complete && n > most {
+				t.Errorf("%d values wait", n)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			if !test.complete {
+				cancel()
+			}
+			defer cancel()
+			sent, dropped, why := r.Close(ctx)
+			if int64(sent) != values.Load() || test.complete != (dropped == 0) || (why != nil) == test.complete {
+				t.Errorf("%d sent, the store has %d, %d dropped: %v", sent, values.Load(), dropped, why)
+			}
+			if name == "dies" && sent == 0 {
+				t.Error("nothing was accepted")
+			}
+		})
 	}
 }
 
