@@ -64,6 +64,8 @@ type Scraper struct {
 	Keep func(name string) bool
 	// Sink takes the samples of one scrape. It is called from several goroutines, and owns the samples.
 	Sink func([]result.Sample)
+	// List names the exporters of each round instead of Set; nil: Set does. It is called once in a round, however often they change.
+	List func() []Exporter
 
 	mu        sync.Mutex
 	exporters []Exporter
@@ -109,6 +111,9 @@ func (s *Scraper) round(ctx context.Context, client *http.Client, interval time.
 	s.mu.Lock()
 	exporters := s.exporters
 	s.mu.Unlock()
+	if s.List != nil {
+		exporters = s.List()
+	}
 	ctx, cancel := context.WithTimeout(ctx, min(interval, scrapeTimeoutMax))
 	defer cancel()
 	var wait sync.WaitGroup

@@ -58,7 +58,7 @@ func newExporters(p *plan.Plan, queries []string, nodes []target.NodeConfig, r *
 			x.nodes = append(x.nodes, metric.NodeExporter(address, n.ID, cmp.Or(n.Name, n.ID)))
 		}
 	}
-	x.change(func() {})
+	x.scraper.List = x.list
 	return x
 }
 
@@ -95,22 +95,24 @@ func (x *exporters) Answered(vm target.VM, a pool.Answer) {
 			found.addresses = append(found.addresses, address)
 		}
 	}
-	x.change(func() { x.byVM[vm.Name] = found })
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.byVM[vm.Name] = found
 }
 
 // placed follows a VM to another node.
 func (x *exporters) placed(e interval.Event) {
-	x.change(func() {
-		if vm := x.byVM[e.Subject]; vm != nil {
-			vm.node = e.Node
-		}
-	})
-}
-
-func (x *exporters) change(how func()) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	how()
+	if vm := x.byVM[e.Subject]; vm != nil {
+		vm.node = e.Node
+	}
+}
+
+// list is what is scraped now.
+func (x *exporters) list() []metric.Exporter {
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	list := slices.Clone(x.nodes)
 	for _, name := range slices.Sorted(maps.Keys(x.byVM)) {
 		vm, asked := x.byVM[name], !x.byVM[name].network
@@ -129,5 +131,5 @@ func (x *exporters) change(how func()) {
 			list = append(list, e)
 		}
 	}
-	x.scraper.Set(list)
+	return list
 }

@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -20,10 +21,12 @@ type identityCheck struct {
 
 	mu    sync.Mutex
 	known map[string]wire.Hello // by name of the VM
+	// holder is who has an identifier: with ten thousand VMs, none is compared with all others.
+	holder map[identifier]string
 }
 
 func newIdentityCheck(systems bool) *identityCheck {
-	return &identityCheck{systems: systems, known: map[string]wire.Hello{}}
+	return &identityCheck{systems: systems, known: map[string]wire.Hello{}, holder: map[identifier]string{}}
 }
 
 // check notes what an agent says of itself, and returns an error when another VM says the same.
@@ -33,26 +36,66 @@ func (i *identityCheck) check(vm target.VM, hello wire.Hello) error {
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.known[vm.Name] = hello
-	for _, shared := range SharedIdentities(i.known) {
-		if !slices.Contains(shared.VMs, vm.Name) {
-			continue
+	i.drop(vm.Name)
+	alike := map[string]wire.Hello{vm.Name: hello}
+	own := identifiers(hello)
+	for _, id := range own {
+		if other, taken := i.holder[id]; taken {
+			alike[other] = i.known[other]
 		}
-		delete(i.known, vm.Name) // it may be corrected before the next attempt
+	}
+	shared := slices.DeleteFunc(SharedIdentities(alike), func(s SharedIdentity) bool { return !slices.Contains(s.VMs, vm.Name) })
+	if len(shared) > 0 { // it may be corrected before the next attempt
 		return &diag.Error{
 			Code: "vm-shared-identity", Exit: diag.ExitUnavailable,
-			Message: fmt.Sprintf("VMs %s have the same %s: %s", strings.Join(shared.VMs, " and "), shared.Kind, shared.Value),
+			Message: fmt.Sprintf("VMs %s have the same %s: %s", strings.Join(shared[0].VMs, " and "), shared[0].Kind, shared[0].Value),
 			Hint:    "clones must differ from their template: empty /etc/machine-id in it, and let each VM have an address of its own",
 		}
 	}
+	i.known[vm.Name] = hello
+	for _, id := range own {
+		i.holder[id] = vm.Name
+	}
 	return nil
+}
+
+// drop forgets what a VM said. The caller holds the lock.
+func (i *identityCheck) drop(vm string) {
+	for _, id := range identifiers(i.known[vm]) {
+		delete(i.holder, id)
+	}
+	delete(i.known, vm)
 }
 
 // forget drops a VM that is switched off or gone: its address may be given to another.
 func (i *identityCheck) forget(vm string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	delete(i.known, vm)
+	i.drop(vm)
+}
+
+// identifier is something that should be unique.
+type identifier struct{ kind, value string }
+
+// kinds are those of identifiers, in the order of messages.
+var kinds = []string{"agent", "machine-id", "address"}
+
+// identifiers are those of an agent, in one form however it wrote them, each once.
+func identifiers(h wire.Hello) []identifier {
+	var all []identifier
+	note := func(kind, value string) {
+		if id := (identifier{kind, value}); value != "" && !slices.Contains(all, id) {
+			all = append(all, id)
+		}
+	}
+	note(kinds[0], h.Boot)
+	note(kinds[1], strings.ToLower(strings.ReplaceAll(h.MachineID, "-", "")))
+	for _, text := range h.Addresses {
+		if a, err := netip.ParseAddr(text); err == nil && !a.IsLoopback() && !a.IsLinkLocalUnicast() {
+			note(kinds[2], a.Unmap().WithZone("").String())
+		}
+	}
+	return all
 }
 
 // SharedIdentity is an identifier that should be unique, but that several VMs have.
@@ -66,30 +109,20 @@ type SharedIdentity struct {
 // more share: agents (one agent answers for two VMs), machine-ids, addresses, each in order. Missing identities are not
 // compared.
 func SharedIdentities(agents map[string]wire.Hello) []SharedIdentity {
-	boots, machines, addresses := map[string][]string{}, map[string][]string{}, map[string][]string{}
-	note := func(to map[string][]string, value, vm string) {
-		if value != "" && !slices.Contains(to[value], vm) {
-			to[value] = append(to[value], vm)
-		}
-	}
+	by := map[identifier][]string{}
 	for _, vm := range slices.Sorted(maps.Keys(agents)) {
-		h := agents[vm]
-		note(boots, h.Boot, vm)
-		note(machines, strings.ToLower(strings.ReplaceAll(h.MachineID, "-", "")), vm)
-		for _, text := range h.Addresses {
-			if a, err := netip.ParseAddr(text); err == nil && !a.IsLoopback() && !a.IsLinkLocalUnicast() {
-				note(addresses, a.Unmap().WithZone("").String(), vm)
-			}
+		for _, id := range identifiers(agents[vm]) {
+			by[id] = append(by[id], vm)
 		}
 	}
-	return slices.Concat(shared("agent", boots), shared("machine-id", machines), shared("address", addresses))
-}
-
-func shared(kind string, by map[string][]string) (found []SharedIdentity) {
-	for _, value := range slices.Sorted(maps.Keys(by)) {
-		if vms := by[value]; len(vms) > 1 {
-			found = append(found, SharedIdentity{Kind: kind, Value: value, VMs: vms})
+	var found []SharedIdentity
+	for id, vms := range by {
+		if len(vms) > 1 {
+			found = append(found, SharedIdentity{Kind: id.kind, Value: id.value, VMs: vms})
 		}
 	}
+	slices.SortFunc(found, func(a, b SharedIdentity) int {
+		return cmp.Or(cmp.Compare(slices.Index(kinds, a.Kind), slices.Index(kinds, b.Kind)), cmp.Compare(a.Value, b.Value))
+	})
 	return found
 }

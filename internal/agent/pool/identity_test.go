@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -41,6 +42,50 @@ func TestIdentityCheck(t *testing.T) {
 		if err := i.check(target.VM{Name: "second"}, c.second); err != nil {
 			t.Errorf("%s: after the first is gone: %v", name, err)
 		}
+	}
+}
+
+// A VM that answers again with another identity gives the former one up, and one that is refused takes nothing.
+func TestIdentityChanges(t *testing.T) {
+	t.Parallel()
+	i := newIdentityCheck(true)
+	hello := func(boot, address string) wire.Hello { return wire.Hello{Boot: boot, Addresses: []string{address}} }
+	for n, step := range []struct {
+		vm   string
+		said wire.Hello
+		ok   bool
+	}{
+		{"a", hello("1", "10.0.0.1"), true},
+		{"b", hello("2", "10.0.0.1"), false},
+		{"a", hello("3", "10.0.0.2"), true},
+		{"b", hello("2", "10.0.0.1"), true},
+		{"c", hello("1", "10.0.0.3"), true},
+		{"a", hello("2", "10.0.0.2"), false},
+		{"d", hello("3", "10.0.0.2"), true}, // a was refused, and is not known any more
+	} {
+		if err := i.check(target.VM{Name: step.vm}, step.said); (err == nil) != step.ok {
+			t.Errorf("step %d: %v", n+1, err)
+		}
+	}
+}
+
+// Each of many VMs costs the same: none is compared with all others.
+func TestManyIdentities(t *testing.T) {
+	i := newIdentityCheck(true)
+	add := func(from, to int) float64 {
+		return testing.AllocsPerRun(1, func() {
+			for n := from; n < to; n++ {
+				id := fmt.Sprint(n)
+				if err := i.check(target.VM{Name: id}, wire.Hello{Boot: id, MachineID: id, Addresses: []string{fmt.Sprintf("10.0.%d.%d", n>>8, n&255)}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+	first := add(0, 100)
+	_ = add(100, 10_000)
+	if last := add(20_000, 20_100); last > 3*first {
+		t.Errorf("100 VMs take %v allocations, and %v after 10,000 others", first, last)
 	}
 }
 
