@@ -267,3 +267,14 @@ func (s *Scenario) Workload(name string) (Workload, bool) {
 	}
 	return Workload{}, false
 }
+
+// Queries lists the metric queries of the results.
+func (s *Scenario) Queries() []string {
+	var list []string
+	for _, r := range s.Results {
+		if r.Query != "" {
+			list = append(list, r.Query)
+		}
+	}
+	return list
+}

@@ -187,9 +187,9 @@ func (x *execution) runPlan(ctx context.Context) (executor.Outcome, error) {
 		return executor.Outcome{}, errors.New("connect to agents: the target offers no connections")
 	}
 	meter := newNodeMeter(x.target, x.record, x.Plan.Estimate.Total, x.journal.Header().Tag)
-	scraped := newExporters(&x.Plan.Plan, queriesOf(x.Scenario), x.config.Nodes, x.record)
+	scraped := newExporters(&x.Plan.Plan, x.Scenario.Queries(), x.config.Nodes, x.record)
 	scraped.sources = &builtin.Feed{
-		Config: &x.config, Wanted: metric.Named(queriesOf(x.Scenario)), Zero: x.record.zero, Samples: x.record.Samples, Event: x.record.Event,
+		Config: &x.config, Wanted: metric.Named(x.Scenario.Queries()), Zero: x.record.zero, Samples: x.record.Samples, Event: x.record.Event,
 		Mapping: collect.NewMapping(x.Inventory.Nodes, x.config.Nodes, x.journal.Header().Tag.Mark()),
 	}
 	x.agents = pool.New(dialer, pool.Options{

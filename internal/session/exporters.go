@@ -15,7 +15,6 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/metric"
 	"github.com/braggdev/bragg/internal/plan"
-	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/target"
 )
 
@@ -60,17 +59,6 @@ func newExporters(p *plan.Plan, queries []string, nodes []target.NodeConfig, r *
 	}
 	x.scraper.List = x.list
 	return x
-}
-
-// queriesOf lists the metric queries in the results of a scenario.
-func queriesOf(s *scenario.Scenario) []string {
-	var list []string
-	for _, r := range s.Results {
-		if r.Query != "" {
-			list = append(list, r.Query)
-		}
-	}
-	return list
 }
 
 // scrapePeriodShort gives a load of three seconds, the shortest of a rehearsal, a rate.

@@ -19,7 +19,7 @@ import (
 // TestOnlyWhatIsAskedOfAnExporterIsRecorded: a node_exporter has a thousand series.
 func TestOnlyWhatIsAskedOfAnExporterIsRecorded(t *testing.T) {
 	s := &scenario.Scenario{Results: []scenario.Result{{Type: "iops"}, {Type: "generic", Query: "sum(node_load15)"}}}
-	x := newExporters(&plan.Plan{}, queriesOf(s), nil, &recorder{})
+	x := newExporters(&plan.Plan{}, s.Queries(), nil, &recorder{})
 	for name, want := range map[string]bool{
 		"node_load15": true, "node_load5": false, "node_disk_reads_completed_total": true, "mysql_up": true,
 	} {

@@ -45,7 +45,7 @@ func TestIdentityCheck(t *testing.T) {
 	}
 }
 
-// A VM that answers again with another identity gives the former one up, and one that is refused takes nothing.
+// A VM that answers again with another identity gives the former one up, and one that is refused gets none.
 func TestIdentityChanges(t *testing.T) {
 	t.Parallel()
 	i := newIdentityCheck(true)
