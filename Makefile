@@ -206,7 +206,8 @@ bench-stream:
 bench-report:
 	$(GO) test ./internal/report -run '^$$' -bench '^BenchmarkReport$$' -benchtime 1x -timeout 60m
 
-# All agents are one other process of this machine; BRAGG_BENCH_AGENTS and BRAGG_BENCH_AGENTS_FOR make it smaller.
+# All agents are one other process of this machine; BRAGG_BENCH_AGENTS and BRAGG_BENCH_AGENTS_FOR make it smaller, BRAGG_BENCH_AGENTS_EVERY
+# is the time between their intervals, and BRAGG_BENCH_AGENTS_STORE the URL of an empty VictoriaMetrics or Prometheus.
 bench-agents:
 	BRAGG_BENCH_AGENTS=$(or $(BRAGG_BENCH_AGENTS),1000) BRAGG_BENCH_AGENTS_FOR=$(or $(BRAGG_BENCH_AGENTS_FOR),10m) \
 		$(GO) test ./internal/session -run '^TestManyAgents$$' -count=1 -v -timeout 30m
