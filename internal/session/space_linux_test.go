@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -38,7 +39,12 @@ func smallStorage(t *testing.T) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := unix.Unmount(dir, 0); err != nil {
+		err := unix.Unmount(dir, 0)
+		for n := 0; errors.Is(err, unix.EBUSY) && n < 50; n++ { // a child of another test has its files open until it executes its program
+			time.Sleep(100 * time.Millisecond)
+			err = unix.Unmount(dir, 0)
+		}
+		if err != nil {
 			t.Error(err)
 		}
 	})
