@@ -59,6 +59,7 @@ func (n *Nodes) down(ctx context.Context, index int, how taking) error {
 		hit := n.fleet.onNode(node.ID)
 		n.fleet.notePowerCut(hit)
 		n.fleet.flee(hit, node.ID)
+		lost := hit
 		var losing sync.WaitGroup // connections to agents may take a while to end
 		defer losing.Wait()
 		err := n.fleet.ops.nodeDown(ctx, loss{how.operation, node.ID, hit, func() { losing.Go(func() { n.fleet.hangUp(hit) }) }}, func(ctx context.Context) error {
@@ -66,10 +67,10 @@ func (n *Nodes) down(ctx context.Context, index int, how taking) error {
 				return fmt.Errorf("switch off node %q: %w", node.Name, err)
 			}
 			// The platform may have started some of them elsewhere, before the BMC said that the power is off.
-			hit = slices.DeleteFunc(n.fleet.onNode(node.ID), func(vm target.VM) bool {
+			lost = slices.DeleteFunc(n.fleet.onNode(node.ID), func(vm target.VM) bool {
 				return !slices.ContainsFunc(hit, func(was target.VM) bool { return was.Name == vm.Name })
 			})
-			n.fleet.lose(hit)
+			n.fleet.lose(lost)
 			return nil
 		})
 		if err != nil {
@@ -78,7 +79,7 @@ func (n *Nodes) down(ctx context.Context, index int, how taking) error {
 			}
 			return err
 		}
-		n.fleet.update(hit, func(vm *target.VM) { vm.Power = target.PowerUnknown })
+		n.fleet.update(lost, func(vm *target.VM) { vm.Power = target.PowerUnknown })
 		return n.fleet.fail.At(how.after)
 	})
 }
