@@ -291,7 +291,10 @@ func TestRemoteWriteTooFast(t *testing.T) {
 			accept(w, r)
 		}, true, ""},
 		"always 429": {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "rate limit", http.StatusTooManyRequests) }, false, "rate limit"},
-		"hangs":      {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, false, ""},
+		"hangs": {func(_ http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body) // the server notices the end of a connection only after the body
+			<-r.Context().Done()
+		}, false, ""},
 		"dies": {func(w http.ResponseWriter, r *http.Request) {
 			if requests.Add(1) > 1 {
 				panic(http.ErrAbortHandler)
