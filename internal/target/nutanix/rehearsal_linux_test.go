@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +15,7 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/lab/prism"
 	"github.com/braggdev/bragg/internal/lab/prism/state"
+	"github.com/braggdev/bragg/internal/result/resulttest"
 	"github.com/braggdev/bragg/internal/testreq"
 )
 
@@ -96,25 +96,11 @@ func (u *user) command(ctx context.Context, args ...string) (*exec.Cmd, *bytes.B
 	return cmd, &out
 }
 
-// wantNoSecret searches a folder and an output for the password.
+// wantNoSecret searches a folder and an output for secrets.
 func wantNoSecret(t *testing.T, dir, output string) {
 	t.Helper()
-	if strings.Contains(output, password) {
-		t.Error("the output has the password")
-	}
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() {
-			return err
-		}
-		text, err := os.ReadFile(path)
-		if bytes.Contains(text, []byte(password)) {
-			t.Errorf("%s has the password", path)
-		}
-		return err
-	})
-	if err != nil {
-		t.Error(err)
-	}
+	resulttest.NoSecretIn(t, "the output", output, password)
+	resulttest.NoSecret(t, dir, password)
 }
 
 // TestRehearsals runs shipped scenarios with the real programs.
@@ -150,6 +136,7 @@ func TestRehearsals(t *testing.T) {
 				t.Errorf("bragg %s: %v", c.name, err)
 			}
 			wantNoSecret(t, runs, out.String())
+			t.Logf("%d operations", resulttest.Operations(t, resulttest.Only(t, runs)))
 			if left := u.leftovers(); len(left) > 0 {
 				t.Errorf("left: %q", left)
 			}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/result/resulttest"
 	"github.com/braggdev/bragg/internal/target"
 )
 
@@ -110,9 +109,7 @@ func (u *user) arguments(scenario, runs, length string, set ...string) []string 
 
 func (u *user) wantNoSecret(t *testing.T, where string, text []byte) {
 	t.Helper()
-	if bytes.Contains(text, []byte(u.token)) || bytes.Contains(text, []byte("PRIVATE KEY")) {
-		t.Errorf("%s holds a secret", where)
-	}
+	resulttest.NoSecretIn(t, where, string(text), u.token)
 }
 
 // rehearsals are the scenarios that every platform carries out.
@@ -166,45 +163,11 @@ func TestRehearsals(t *testing.T) {
 func (u *user) check(t *testing.T, runs string) {
 	t.Helper()
 	u.search(t, runs)
-	dirs, err := filepath.Glob(filepath.Join(runs, "*", "manifest.json"))
-	if err != nil || len(dirs) != 1 {
-		t.Fatalf("bundles %q, %v", dirs, err)
-	}
-	bundle, err := result.Open(filepath.Dir(dirs[0]))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer bundle.Close()
-	if err := bundle.VerifySeal(); err != nil {
-		t.Error(err)
-	}
-	var operations uint64
-	for one, err := range bundle.Intervals() {
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range one.Directions {
-			operations += one.Directions[i].Operations
-		}
-	}
-	if operations == 0 {
-		t.Error("no operations")
-	}
-	t.Logf("%d operations", operations)
+	t.Logf("%d operations", resulttest.Operations(t, resulttest.Only(t, runs)))
 }
 
 // search searches all files of runs for secrets.
 func (u *user) search(t *testing.T, runs string) {
 	t.Helper()
-	err := filepath.WalkDir(runs, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() {
-			return err
-		}
-		text, err := os.ReadFile(path)
-		u.wantNoSecret(t, path, text)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	resulttest.NoSecret(t, runs, u.token)
 }
