@@ -18,6 +18,7 @@ type counter struct {
 	total float64 // without resets and wraps; of counters beyond exactMax since it was first read
 	round uint64
 	wide  bool // it has been beyond 32 bits
+	doubt bool // its next increase may lack what a part of the object counted
 
 	delta   float64 // of the last two values; NaN if unknown
 	seconds float64
@@ -29,6 +30,9 @@ func NewCounters() *Counters { return &Counters{known: map[string]*counter{}} }
 const (
 	// countersMax bounds a set.
 	countersMax = 1_000_000
+	// absencesMax is how many readings a counter may be missing from and go on: a system that does not answer for a while, or that leaves out
+	// an object, has not restarted. A total that began again would look like a restart and count everything before it once more.
+	absencesMax = 10
 	// A value that decreased wrapped if it was in the last quarter of its range before and is in the first quarter now; else it restarted.
 	wrap32, wrap64 = float64(1 << 32), float64(1<<63) * 2
 	quarter        = 0.25
@@ -36,10 +40,10 @@ const (
 	exactMax = 1 << 53
 )
 
-// Begin starts a reading. Counters that the reading before did not have are forgotten: their objects are gone.
+// Begin starts a reading. Counters that the last readings did not have are forgotten: their objects are gone.
 func (c *Counters) Begin() {
 	for key, one := range c.known {
-		if one.round < c.round {
+		if c.round-one.round >= absencesMax {
 			delete(c.known, key)
 		}
 	}
@@ -59,6 +63,15 @@ func (c *Counters) Add(object string, values map[string]uint64, at time.Time) {
 	}
 	for name, value := range values {
 		c.add(object+keySeparator+name, value, at, restarted)
+	}
+}
+
+// Doubt says that a part of an object was away in this reading, and may have restarted: the next reading has no rates of these counters.
+func (c *Counters) Doubt(object string, values map[string]uint64) {
+	for name := range values {
+		if one := c.known[Key(object, name)]; one != nil {
+			one.doubt = true
+		}
 	}
 }
 
@@ -91,9 +104,10 @@ func (c *Counters) add(key string, value uint64, at time.Time, restarted bool) {
 	}
 	one.total += delta
 	one.delta, one.seconds = delta, seconds
-	if fell {
+	if fell || one.doubt {
 		one.delta = math.NaN() // what was counted before the restart is unknown
 	}
+	one.doubt = false
 	one.at, one.value, one.wide = at, value, one.wide || float64(value) >= wrap32
 }
 

@@ -60,3 +60,34 @@ func TestCounters(t *testing.T) {
 		})
 	}
 }
+
+// TestCountersAfterAbsence: a reading that failed, or that an object is missing from, costs no count. Totals go on, and the next rate is that of the
+// whole time since the last value.
+func TestCountersAfterAbsence(t *testing.T) {
+	at := time.Unix(1000, 0)
+	counters := collect.NewCounters()
+	read := func(seconds int, ops uint64) {
+		counters.Begin()
+		counters.Add("v", map[string]uint64{"ops": ops}, at.Add(time.Duration(seconds)*time.Second))
+	}
+	read(0, 5_000_000)
+	read(10, 1_000) // it restarted
+	counters.Begin()
+	key := collect.Key("v", "ops")
+	if _, ok := counters.Total(key); ok {
+		t.Error("an object that is missing has a total")
+	}
+	read(30, 3_000)
+	total, _ := counters.Total(key)
+	rate, hasRate := counters.Rate(key)
+	if total != 5_003_000 || !hasRate || rate != 100 {
+		t.Errorf("total %v, rate %v %v, want 5003000 and 100", total, rate, hasRate)
+	}
+	for range 20 {
+		counters.Begin()
+	}
+	read(300, 4_000)
+	if total, _ := counters.Total(key); total != 4_000 {
+		t.Errorf("total %v of an object that was gone, want 4000", total)
+	}
+}

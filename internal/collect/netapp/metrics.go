@@ -47,9 +47,12 @@ func wanted(o object, s schema) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
+// volumeObject is the name of a volume for counters.
+func volumeObject(r row) string { return "volume " + r.key }
+
 // volumeSamples are the samples of one volume: totals, and rates and latencies since the reading before.
 func volumeSamples(c *collect.Counters, r row, s schema) []collect.Sample {
-	object := "volume " + r.key
+	object := volumeObject(r)
 	key := func(name string) string { return collect.Key(object, name) }
 	c.Add(object, r.values, r.at)
 	var out []collect.Sample

@@ -149,6 +149,7 @@ func (r *reader) Collect(ctx context.Context) (collect.Reading, error) {
 		case !r.o.Reads(one.labels[collect.LabelName]):
 		case one.partial:
 			partial++
+			r.counters.Doubt(volumeObject(one), one.values)
 		default:
 			reading.Samples = append(reading.Samples, volumeSamples(r.counters, one, info)...)
 		}
