@@ -29,16 +29,24 @@ type Follower struct {
 	fails     int // since the last reading that succeeded
 	failedAt  int64
 	next      time.Time
-	ending    bool             // the last reading is under way
-	readAt    time.Time        // the start of the last reading
-	missing   map[string]bool  // parts that could not be read, by their texts up to the reason
-	last      map[string]int64 // series → time of its newest sample, for sources that give times
+	ending    bool                // the last reading is under way
+	readAt    time.Time           // the start of the last reading
+	missing   map[string]bool     // parts that could not be read, by their texts up to the reason
+	last      map[string]recorded // the newest sample of each series, for sources that give times; a sample is recorded once
+	behind    time.Duration       // how far the clock of the source is behind this one
+	clocked   bool                // it is known
+}
+
+// recorded is when a sample was taken: by the clock of the source, and on the axis of the run.
+type recorded struct {
+	source time.Time
+	at     int64
 }
 
 const (
 	readTimeoutMax = time.Minute // of one reading
 	retryAfterMax  = time.Minute
-	// clockErrorMax is how far the clock of a source may be off before times of samples are corrected: Date headers are exact to a second.
+	// clockErrorMax is how far the clock of a source may be off before times of samples are corrected: Date headers have whole seconds.
 	clockErrorMax  = 1500 * time.Millisecond
 	seriesMax      = 200_000 // of one source
 	readTimeoutMin = 5 * time.Second
@@ -47,7 +55,7 @@ const (
 
 // Run reads until ctx ends, once at its start and then every interval. After a failure it waits twice as long each time, up to a minute.
 func (f *Follower) Run(ctx context.Context) {
-	f.last, f.missing = map[string]int64{}, map[string]bool{}
+	f.last, f.missing = map[string]recorded{}, map[string]bool{}
 	wait.NowAndEvery(ctx, f.Interval, func() {
 		if now := time.Now(); !now.Before(f.next) {
 			f.read(ctx)
@@ -142,12 +150,13 @@ func (f *Follower) incomplete(missing []string, at int64) {
 // samples converts a reading, without samples that an earlier reading had. newest is the time of its newest sample, 0 if the source gives
 // no times.
 func (f *Follower) samples(r Reading, began time.Time, took time.Duration) (out []result.Sample, newest int64) {
-	var offset time.Duration
 	if !r.Clock.IsZero() {
 		// The source's clock was read somewhere between request and answer.
-		if offset = began.Add(took / 2).Sub(r.Clock); offset.Abs() < clockErrorMax {
-			offset = 0
-		}
+		f.compare(began.Add(took/2).Sub(r.Clock), took/2)
+	}
+	offset := f.behind
+	if offset.Abs() < clockErrorMax {
+		offset = 0
 	}
 	now := f.axis(began.Add(took))
 	slices.SortStableFunc(r.Samples, func(a, b Sample) int { return a.At.Compare(b.At) })
@@ -157,14 +166,26 @@ func (f *Follower) samples(r Reading, began time.Time, took time.Duration) (out 
 			at = min(f.axis(s.At.Add(offset)), now)
 			newest = max(newest, at)
 			key := s.Key()
-			if last, known := f.last[key]; at < 0 || known && at <= last || !known && len(f.last) >= seriesMax {
+			last, known := f.last[key]
+			if known && s.At.After(last.source) && last.at-at < int64(clockErrorMax) {
+				at = max(at, last.at+int64(time.Millisecond)) // in order, although the correction became smaller
+			}
+			if at < 0 || known && (at <= last.at || s.At.Equal(last.source)) || !known && len(f.last) >= seriesMax {
 				continue
 			}
-			f.last[key] = at
+			f.last[key] = recorded{s.At, at}
 		}
 		out = append(out, result.Sample{AtNanos: at, Name: s.Name, Labels: f.Mapping.Apply(f.Source, s.Labels), Value: s.Value})
 	}
 	return out, newest
+}
+
+// compare takes a difference of clocks, which may be off by so much. That to a clock of whole seconds is too large by up to a second, so the smallest one
+// counts, until the source's clock is set back.
+func (f *Follower) compare(behind, within time.Duration) {
+	if step := behind - f.behind; !f.clocked || step < 0 || step >= clockErrorMax+within {
+		f.behind, f.clocked = behind, true
+	}
 }
 
 func (f *Follower) axis(t time.Time) int64 { return t.Sub(f.Zero).Nanoseconds() }

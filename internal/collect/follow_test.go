@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,6 +21,8 @@ type storage struct {
 	ahead  time.Duration
 	reads  int
 	silent func(since time.Duration) bool
+	whole  bool          // its clock has whole seconds
+	took   time.Duration // of a reading, more each time
 }
 
 func (s *storage) Collect(context.Context) (collect.Reading, error) {
@@ -29,9 +32,14 @@ func (s *storage) Collect(context.Context) (collect.Reading, error) {
 		return collect.Reading{}, errors.New("it is busy")
 	}
 	clock := time.Now().Add(s.ahead)
+	at := clock.Add(-since % (20 * time.Second))
+	if s.whole {
+		time.Sleep(s.took * time.Duration(s.reads%5) / 5)
+		clock = time.Now().Add(s.ahead).Truncate(time.Second)
+	}
 	return collect.Reading{Clock: clock, Samples: []collect.Sample{{
 		Name: collect.OperationsRate, Labels: map[string]string{"object": "vm", "vm": "OLTP-0001", "node": "left.example.com"}, Value: 7,
-		At: clock.Add(-since % (20 * time.Second)),
+		At: at,
 	}}}, nil
 }
 
@@ -99,6 +107,29 @@ func TestSilentSource(t *testing.T) {
 		// 5, 10, 20, 40, 80, 140 and 200 seconds, the last of which succeeds; then every 5 seconds.
 		if down != 6 || up < 80 {
 			t.Errorf("%d readings failed and %d succeeded", down, up)
+		}
+	})
+}
+
+// TestClockOfWholeSeconds: Date headers have whole seconds, so the difference to a clock that is wrong seems to change from reading to reading by up to
+// a second. A sample is recorded once all the same, and each within a second of its true time.
+func TestClockOfWholeSeconds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &storage{ahead: 37*time.Second + 300*time.Millisecond, whole: true, took: 700 * time.Millisecond}
+		samples, _ := follow(t, s, 5*time.Minute)
+		var at []float64
+		for _, s := range samples {
+			if s.Name == collect.OperationsRate {
+				at = append(at, float64(s.AtNanos)/1e9)
+			}
+		}
+		if len(at) != 16 {
+			t.Fatalf("%d samples, want 16: %v", len(at), at)
+		}
+		for i, seconds := range at {
+			if want := float64(20 * i); math.Abs(seconds-want) > 1 {
+				t.Errorf("sample %d is at %v s, want %v", i, seconds, want)
+			}
 		}
 	})
 }
