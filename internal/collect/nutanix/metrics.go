@@ -16,9 +16,11 @@ type statistic struct {
 	operations string // the operations per second that a latency needs
 	// perInterval: it is a sum over the interval of the sample, not a rate.
 	perInterval bool
+	better      string // the statistic that says the same of what is meant, and is read if there is one
 }
 
-// Factors to base units. Prism's kilobyte has 1,024 bytes.
+// Factors to base units. Prism's kilobyte has 1,024 bytes: sums of I/O sizes (total_io_size_kbytes) of real clusters are multiples of 4, the size of their
+// blocks, and bandwidths are those sums per second.
 const (
 	kilobyte    = 1024
 	megabyte    = 1 << 20
@@ -39,10 +41,14 @@ var statistics = map[string]statistic{
 	"storageusagebytes":              {metric: collect.Used, factor: 1},
 	"hypervisorcpuusageppm":          {metric: collect.CPUUsage, factor: million},
 	"hypervisorcpureadytimeppm":      {metric: collect.CPUReady, factor: million},
-	"overallmemoryusageppm":          {metric: collect.MemoryUsage, factor: million}, // of hosts
-	"memoryusageppm":                 {metric: collect.MemoryUsage, factor: million}, // of VMs
-	"hypervisormemoryusageppm":       {metric: collect.MemoryUsage, factor: million}, // of Prism Element
 	"controllerrandomioppm":          {metric: collect.RandomShare, factor: million},
+
+	// Of hosts and clusters; Prism Element calls it hypervisor_memory_usage_ppm.
+	"aggregatehypervisormemoryusageppm": {metric: collect.MemoryUsage, factor: million},
+	"overallmemoryusageppm":             {metric: collect.MemoryUsage, factor: million, better: "aggregatehypervisormemoryusageppm"},
+	// Of VMs; the hypervisor's view is the memory that it gave to the VM, which on AHV is all of it at any time.
+	"memoryusageppm":           {metric: collect.MemoryUsage, factor: million},
+	"hypervisormemoryusageppm": {metric: collect.MemoryUsage, factor: million, better: "memoryusageppm"},
 
 	"controllerwss120secondreadmb":   {metric: collect.WorkingSet, labels: window("120s", collect.Read), factor: megabyte},
 	"controllerwss120secondwritemb":  {metric: collect.WorkingSet, labels: window("120s", collect.Write), factor: megabyte},
@@ -102,6 +108,9 @@ func derive(values map[string]float64) {
 func sampleOf(e entity, name string, value float64, others map[string]float64, at time.Time) (collect.Sample, bool) {
 	s, ok := statistics[name]
 	if !ok || value < 0 {
+		return collect.Sample{}, false
+	}
+	if better, has := others[s.better]; has && better >= 0 {
 		return collect.Sample{}, false
 	}
 	seconds := intervalOf(others)

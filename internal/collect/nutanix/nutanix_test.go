@@ -89,7 +89,7 @@ func (p *prism) v4(r *http.Request) any {
 	if strings.Contains(path, "/stats/") {
 		start, err1 := time.Parse(time.RFC3339, r.URL.Query().Get("$startTime"))
 		end, err2 := time.Parse(time.RFC3339, r.URL.Query().Get("$endTime"))
-		if err1 != nil || err2 != nil || !start.Before(at[0]) || end.Before(at[1]) || r.URL.Query().Get("$samplingInterval") != "30" || r.URL.Query().Get("$statType") != "AVG" {
+		if err1 != nil || err2 != nil || !start.Before(at[0]) || end.Before(at[1]) || r.URL.Query().Get("$samplingInterval") != "30" || r.URL.Query().Get("$statType") != "AVG" || r.URL.Query().Get("$select") != "*" {
 			return object{"data": object{"error": r.URL.RawQuery}}
 		}
 	}
@@ -112,10 +112,10 @@ func (p *prism) v4(r *http.Request) any {
 	case "/api/clustermgmt/v4.2/stats/clusters/cl1":
 		return object{"data": object{"extId": "cl1", "controllerNumReadIops": series(0, 500), "controllerAvgReadIoLatencyUsecs": series(0, 600), "hypervisorCpuUsagePpm": series(300000, 300000)}}
 	case "/api/clustermgmt/v4.2/stats/clusters/cl1/hosts/h1":
-		return object{"data": object{"extId": "h1", "hypervisorCpuUsagePpm": series(250000, 500000), "overallMemoryUsagePpm": series(100000, 100000)}}
+		return object{"data": object{"extId": "h1", "hypervisorCpuUsagePpm": series(250000, 500000), "overallMemoryUsagePpm": series(100000, 700000), "aggregateHypervisorMemoryUsagePpm": series(-1, 600000)}}
 	case "/api/vmm/v4.2/ahv/stats/vms/vm1":
 		return object{"data": object{"extId": "vm1", "stats": []object{
-			{"timestamp": at[0].Format("2006-01-02T15:04:05+00:00"), "controllerNumReadIops": 0, "controllerAvgReadIoLatencyMicros": 900},
+			{"timestamp": at[0].Format("2006-01-02T15:04:05+00:00"), "controllerNumReadIops": 0, "controllerAvgReadIoLatencyMicros": 900, "hypervisorMemoryUsagePpm": 1000000, "memoryUsagePpm": 400000},
 			{"timestamp": at[1].Format("2006-01-02T15:04:05+00:00"), "controllerNumReadIops": 300, "controllerAvgReadIoLatencyMicros": 900, "controllerRandomIoPpm": 800000,
 				"controllerWss120SecondUnionMb": 2, "controllerReadSourceEstoreSsdLocalBytes": 3000, "controllerTimespanMicros": 60e6, "controllerWriteDestEstoreHddBytes": 0, "hypervisorCpuReadyTimePpm": 1000, "memoryUsagePpm": nil}}}}
 	case "/api/vmm/v4.2/ahv/stats/vms/vm1/disks/d1": // of disks it has the sum of operations, and the share of sequential ones
@@ -202,8 +202,8 @@ func TestPrismCentral(t *testing.T) {
 		"size_bytes [] 1000 at first", "size_bytes [] 1000 at last", "used_bytes [] 300 at first", "used_bytes [] 400 at last",
 		"operations_per_second [read] 0 at first", "operations_per_second [read] 400 at last", "operations_per_second [write] 0 at first", "operations_per_second [write] 0 at last",
 		"bytes_per_second [read] 0 at first", "bytes_per_second [read] 1.6384e+06 at last", "latency_seconds [read] 0.00075 at last")
-	same(t, "host", lines(r, "host", "host-a"), "cpu_usage_ratio [] 0.25 at first", "cpu_usage_ratio [] 0.5 at last", "memory_usage_ratio [] 0.1 at first", "memory_usage_ratio [] 0.1 at last")
-	same(t, "VM", lines(r, "vm", "OLTP-0001"), "operations_per_second [read] 0 at first", "operations_per_second [read] 300 at last", "latency_seconds [read] 0.0009 at last",
+	same(t, "host", lines(r, "host", "host-a"), "cpu_usage_ratio [] 0.25 at first", "cpu_usage_ratio [] 0.5 at last", "memory_usage_ratio [] 0.1 at first", "memory_usage_ratio [] 0.6 at last")
+	same(t, "VM", lines(r, "vm", "OLTP-0001"), "operations_per_second [read] 0 at first", "operations_per_second [read] 300 at last", "latency_seconds [read] 0.0009 at last", "memory_usage_ratio [] 0.4 at first",
 		"random_operations_ratio [] 0.8 at last", "working_set_bytes [union 120s] 2.09715e+06 at last", "tier_bytes_per_second [read  ssd local] 50 at last", "tier_bytes_per_second [write  hdd] 0 at last", "cpu_ready_ratio [] 0.001 at last")
 	same(t, "cluster", lines(r, "cluster", "cl"), "operations_per_second [read] 0 at first", "operations_per_second [read] 500 at last",
 		"latency_seconds [read] 0.0006 at last", "cpu_usage_ratio [] 0.3 at first", "cpu_usage_ratio [] 0.3 at last")

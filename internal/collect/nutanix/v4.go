@@ -38,13 +38,10 @@ func (c *central) Collect(ctx context.Context) (collect.Reading, error) {
 	query := url.Values{
 		"$startTime": {clock.Add(-c.o.Source.Interval - 2*sampling).UTC().Format(time.RFC3339)}, "$endTime": {clock.UTC().Format(time.RFC3339)},
 		"$samplingInterval": {strconv.Itoa(int(sampling.Seconds()))}, "$statType": {"AVG"},
+		"$select": {"*"}, // Prism Central refuses requests without it, and 7.3 refuses names of statistics of VMs
 	}
 	failed := 0
 	for _, e := range entities {
-		query.Set("$select", "*")
-		if e.records() {
-			query.Set("$select", "stats/*") // of the records below the VM
-		}
 		samples, err := c.statistics(ctx, e, query)
 		if err != nil {
 			if failed++; failed == 1 {
