@@ -4,7 +4,6 @@ import (
 	"context"
 	"path"
 	"strings"
-	"time"
 
 	"github.com/vmware/govmomi/view"
 	"github.com/vmware/govmomi/vim25/mo"
@@ -95,8 +94,8 @@ func (f *found) add(o collect.Options, hosts []mo.HostSystem, vms []mo.VirtualMa
 	}
 }
 
-// capacities are the sizes of datastores.
-func (f *found) capacities(at time.Time) []collect.Sample {
+// capacities are the sizes of datastores. They are as old as vCenter's last look at the datastore, which it does not say, so they have no time.
+func (f *found) capacities() []collect.Sample {
 	var out []collect.Sample
 	seen := map[string]bool{}
 	for _, d := range f.datastores {
@@ -105,8 +104,8 @@ func (f *found) capacities(at time.Time) []collect.Sample {
 		}
 		seen[d.name] = true
 		labels := map[string]string{collect.LabelObject: "datastore", collect.LabelName: d.name}
-		out = append(out, collect.Sample{Name: collect.Size, Labels: labels, Value: float64(d.capacity), At: at},
-			collect.Sample{Name: collect.Used, Labels: labels, Value: float64(d.capacity - d.freeBytes), At: at})
+		out = append(out, collect.Sample{Name: collect.Size, Labels: labels, Value: float64(d.capacity)},
+			collect.Sample{Name: collect.Used, Labels: labels, Value: float64(d.capacity - d.freeBytes)})
 	}
 	return out
 }

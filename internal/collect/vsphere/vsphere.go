@@ -130,7 +130,7 @@ func (r *reader) read(ctx context.Context) (collect.Reading, error) {
 	if err != nil {
 		return collect.Reading{}, err
 	}
-	reading.Samples = inventory.capacities(*clock)
+	reading.Samples = inventory.capacities()
 	for _, of := range []struct {
 		objects []object
 		wanted  []counter

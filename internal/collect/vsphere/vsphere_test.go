@@ -155,6 +155,10 @@ func TestCounters(t *testing.T) {
 	if used, _ := find(r, collect.Size, "object", "datastore", "name", "LocalDS_0"); len(used) != 1 || r.Clock.IsZero() {
 		t.Errorf("sizes %v, clock %v", used, r.Clock)
 	}
+	// The age of a reading is that of its newest interval, not of the sizes of datastores.
+	if age, known := r.Age(time.Now()); !known || age < 30*time.Second {
+		t.Errorf("values are %v old (known: %v), want those of an interval that ended 40 s ago", age, known)
+	}
 	if c.asked["virtualDisk.writeLatencyUS.latest"] || !c.asked["virtualDisk.readLatencyUS.latest"] {
 		t.Errorf("requested %v", c.asked)
 	}
