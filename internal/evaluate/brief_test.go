@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/braggdev/bragg/internal/evaluate"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/scenario"
@@ -25,7 +24,7 @@ func TestBriefRunPhaseHasNumbers(t *testing.T) {
 	load.StartNanos, load.LengthNanos, load.Final = 10_050_000_000, 100_000_000, true
 	var samples []result.Sample
 	for s := range int64(11) {
-		samples = append(samples, evaluate.NodeSamples([]target.NodeSample{{NodeID: "n1", Metric: "CpuUsage.Avg.Megahertz", Value: float64(s)}}, s*1e9+1e8)...)
+		samples = append(samples, reading(s*1e9+1e8, target.NodeSample{NodeID: "n1", Metric: "CpuUsage.Avg.Megahertz", Value: float64(s)})...)
 	}
 	b := record(t, events, []interval.Interval{load}, samples)
 	result := func(kind string) scenario.Result {

@@ -14,7 +14,6 @@
 //	impact.go   costs of events
 //	gauge.go    gauges of loads; engines.go the engines that drove them
 //	sources.go  what the storage counted
-//	samples.go  readings of nodes and VMs as samples, for recorders too
 //
 // It writes nothing and renders nothing, so a bundle can be evaluated again at any time.
 package evaluate

@@ -69,8 +69,8 @@ func afterSetup(t *testing.T) *result.Bundle {
 		if s <= 5 { // the reading at 5.9 covers the time from 4.9
 			busy = 9000
 		}
-		samples = append(samples, evaluate.NodeSamples([]target.NodeSample{{NodeID: "n1", Metric: "CpuUsage.Avg.Megahertz", Value: busy},
-			{NodeID: "n1", Metric: "CpuUsage.Avg.Percent", Value: busy / 40}}, s*1e9+9e8)...)
+		samples = append(samples, reading(s*1e9+9e8, target.NodeSample{NodeID: "n1", Metric: "CpuUsage.Avg.Megahertz", Value: busy},
+			target.NodeSample{NodeID: "n1", Metric: "CpuUsage.Avg.Percent", Value: busy / 40})...)
 	}
 	return record(t, events, intervals, samples)
 }

@@ -126,11 +126,11 @@ func TestReportMetricsAndExpectedValues(t *testing.T) {
 func TestClusterMetricByHand(t *testing.T) {
 	var samples []result.Sample
 	for s := range int64(10) {
-		reading := []target.NodeSample{{NodeID: "n1", Metric: "NetReceived.Avg.KilobytesPerSecond", Value: 10, Simulated: true}}
+		of := []target.NodeSample{{NodeID: "n1", Metric: "NetReceived.Avg.KilobytesPerSecond", Value: 10, Simulated: true}}
 		if s < 4 || s >= 8 { // n2 has no power from 4 to 8
-			reading = append(reading, target.NodeSample{NodeID: "n2", Metric: "NetReceived.Avg.KilobytesPerSecond", Value: 20})
+			of = append(of, target.NodeSample{NodeID: "n2", Metric: "NetReceived.Avg.KilobytesPerSecond", Value: 20})
 		}
-		samples = append(samples, evaluate.NodeSamples(reading, s*1e9+1e8)...)
+		samples = append(samples, reading(s*1e9+1e8, of...)...)
 	}
 	events := []interval.Event{{Kind: interval.EventPhaseStarted, Phase: "run"}, {AtNanos: 10e9, Kind: interval.EventPhaseEnded, Phase: "run"}}
 	b := record(t, events, nil, samples)

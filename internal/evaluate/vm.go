@@ -29,21 +29,21 @@ var vmTitles = map[target.VMMetric]struct {
 	factor      float64
 	note        string
 }{
-	target.VMCPUUsage:     {"CPU used", "%", 100, "100 % = all vCPUs of the VM busy; includes QEMU overhead."},
+	target.VMCPUUsage:     {"CPU used", "%", 100, "100 % = all vCPUs of the VM busy; on libvirt with the overhead of QEMU."},
 	target.VMCPUSteal:     {"CPU steal", "%", 100, "Time for which runnable vCPUs waited for a host CPU."},
 	target.VMCPUThrottled: {"CPU throttled", "%", 100, "Share of scheduling periods in which the VM was stopped by its CPU limit."},
-	target.VMMemory:       {"Memory resident on the host", "B", 1, "Host memory of the VM, including QEMU."},
+	target.VMMemory:       {"Memory resident on the host", "B", 1, "Host memory of the VM; on libvirt with that of QEMU."},
 	target.VMReads:        {"Disk reads", "IOPS", 1, "Sum over all disks of the VM."},
 	target.VMWrites:       {"Disk writes", "IOPS", 1, "Sum over all disks of the VM."},
 	target.VMReadBytes:    {"Disk bytes read", "B/s", 1, "Sum over all disks of the VM."},
 	target.VMWritten:      {"Disk bytes written", "B/s", 1, "Sum over all disks of the VM."},
-	target.VMReadTime:     {"Disk read latency", "ns", 1e9, "Mean of completed reads as measured by QEMU; a gap without reads."},
-	target.VMWriteTime:    {"Disk write latency", "ns", 1e9, "Mean of completed writes as measured by QEMU; a gap without writes."},
+	target.VMReadTime:     {"Disk read latency", "ns", 1e9, "Mean of completed reads as the hypervisor counts it; a gap without reads."},
+	target.VMWriteTime:    {"Disk write latency", "ns", 1e9, "Mean of completed writes as the hypervisor counts it; a gap without writes."},
 	target.VMReceived:     {"Network bytes received", "B/s", 1, "Sum over all network interfaces of the VM."},
 	target.VMTransmitted:  {"Network bytes sent", "B/s", 1, "Sum over all network interfaces of the VM."},
 }
 
-// vmReadings are the readings of one metric of one VM, kept small because there may be vmValuesMax of them.
+// vmReadings are the readings of one metric of one VM, kept small because there may be millions of them.
 type vmReadings struct {
 	group  string
 	points []vmPoint

@@ -6,24 +6,24 @@ import (
 	"testing"
 	"time"
 
-	"github.com/braggdev/bragg/internal/evaluate"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/scenario"
+	"github.com/braggdev/bragg/internal/session/meter"
 	"github.com/braggdev/bragg/internal/target"
 )
 
 // vmRun is a run phase of ten seconds in which the hypervisor counted what readings says of each second.
 func vmRun(t *testing.T, readings func(second int64) []target.VMSample) *result.Bundle {
 	t.Helper()
-	zero := time.Now()
 	var samples []result.Sample
+	now := time.Now()
 	for s := range int64(10) {
 		of := readings(s)
 		for i := range of {
-			of[i].At = zero.Add(time.Duration(s)*time.Second + 100*time.Millisecond)
+			of[i].At = now
 		}
-		samples = append(samples, evaluate.VMSamples(of, zero)...)
+		samples = append(samples, meter.VMSamples(of, meter.Axis{Now: now, Nanos: s*1e9 + 1e8})...)
 	}
 	events := []interval.Event{{Kind: interval.EventPhaseStarted, Phase: "run"}, {AtNanos: 10e9, Kind: interval.EventPhaseEnded, Phase: "run"}}
 	return record(t, events, nil, samples)
@@ -82,4 +82,13 @@ func TestManyVMsByTheHypervisor(t *testing.T) {
 	if fmt.Sprint(got) != want {
 		t.Errorf("got %v, want %v", got, want)
 	}
+}
+
+// reading is a reading of nodes at that time of a run, whose samples are as new as can be.
+func reading(atNanos int64, samples ...target.NodeSample) []result.Sample {
+	now := time.Now()
+	for i := range samples {
+		samples[i].At = now
+	}
+	return meter.NodeSamples(samples, meter.Axis{Now: now, Nanos: atNanos})
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/braggdev/bragg/internal/report/page"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/result/resulttest"
+	"github.com/braggdev/bragg/internal/session/meter"
 	"github.com/braggdev/bragg/internal/target"
 )
 
@@ -48,7 +49,7 @@ func TestPageStaysSmall(t *testing.T) {
 						At: time.Unix(s, 0), Value: float64(i+1) * (1.1234567 + float64((s*7+int64(vm)*13)%101)/9.7)})
 				}
 			}
-			check(t, w.Sample(evaluate.VMSamples(readings, time.Unix(0, 0))...))
+			check(t, w.Sample(meter.VMSamples(readings, meter.Axis{Now: time.Unix(s, 0), Nanos: s * 1e9})...))
 		}
 		check(t, w.Flush())
 		bundle, err := result.Open(dir)

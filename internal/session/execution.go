@@ -20,6 +20,7 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/metric"
 	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/session/meter"
 	"github.com/braggdev/bragg/internal/target"
 )
 
@@ -186,7 +187,7 @@ func (x *execution) runPlan(ctx context.Context) (executor.Outcome, error) {
 	if !ok {
 		return executor.Outcome{}, errors.New("connect to agents: the target offers no connections")
 	}
-	meter := newNodeMeter(x.target, x.record, x.Plan.Estimate.Total, x.journal.Header().Tag)
+	use := meter.New(x.target, x.record, meter.Options{Zero: x.record.zero, Tag: x.journal.Header().Tag, Estimate: x.Plan.Estimate.Total})
 	scraped := newExporters(&x.Plan.Plan, x.Scenario.Queries(), x.config.Nodes, x.record)
 	scraped.sources = &builtin.Feed{
 		Config: &x.config, Wanted: metric.Named(x.Scenario.Queries()), Zero: x.record.zero, Samples: x.record.Samples, Event: x.record.Event,
@@ -229,7 +230,7 @@ func (x *execution) runPlan(ctx context.Context) (executor.Outcome, error) {
 		return executor.Outcome{}, err
 	}
 	work.Go(func() { x.openCache(beside) })
-	work.Go(func() { meter.run(beside) })
+	work.Go(func() { use.Run(beside) })
 	work.Go(func() { scraped.scraper.Run(beside) })
 	work.Go(func() { scraped.sources.Run(beside) })
 	work.Go(func() { x.passStops(beside) })

@@ -47,8 +47,8 @@ func newExporters(p *plan.Plan, queries []string, nodes []target.NodeConfig, r *
 	for _, g := range p.Groups {
 		x.ports[g.Name] = g.ExporterPorts
 	}
-	x.scraper = &metric.Scraper{Interval: meterPeriod, Now: r.now, Sink: r.Samples, Keep: metric.Keep(queries)}
-	if p.Estimate.Total < meterShortRun {
+	x.scraper = &metric.Scraper{Interval: scrapePeriod, Now: r.now, Sink: r.Samples, Keep: metric.Keep(queries)}
+	if p.Estimate.Total < shortRun {
 		x.scraper.Interval = scrapePeriodShort
 	}
 	for _, n := range nodes {
@@ -61,8 +61,12 @@ func newExporters(p *plan.Plan, queries []string, nodes []target.NodeConfig, r *
 	return x
 }
 
-// scrapePeriodShort gives a load of three seconds, the shortest of a rehearsal, a rate.
-const scrapePeriodShort = time.Second
+// How often exporters are scraped. In a short run a load of three seconds, the shortest of a rehearsal, has a rate too.
+const (
+	scrapePeriod      = 5 * time.Second
+	scrapePeriodShort = time.Second
+	shortRun          = 15 * time.Minute
+)
 
 // Answered adds the exporters of a VM whose agent answered.
 func (x *exporters) Answered(vm target.VM, a pool.Answer) {

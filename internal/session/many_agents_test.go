@@ -351,7 +351,7 @@ func newManyAgents(t *testing.T, count int, store string) *manyAgents {
 	m.record = &recorder{zero: manifest.Created, manifest: manifest, writer: w, secrets: &secrets{}, cache: newCache()}
 	m.record.cache.start(filepath.Join(m.dir, metric.Dir), manifest, m.remote)
 	m.observer = &recordingObserver{m.record, newExporters(&plan.Plan{}, nil, nil, m.record)}
-	m.observer.scraper.Interval = meterPeriod // of runs that take longer than a quarter of an hour
+	m.observer.scraper.Interval = scrapePeriod // of runs that take longer than a quarter of an hour
 	m.agents = pool.New(m.dialer, pool.Options{Fence: 1, Zero: m.record.zero, SilentFor: silentForRun, Observer: m.observer})
 	m.sink = &lagSink{record: m.record, seen: map[string]int64{}}
 	m.close = sync.OnceFunc(m.end)

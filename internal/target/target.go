@@ -265,7 +265,8 @@ type NodeSample struct {
 	// Metric has X-Ray's name: CpuUsage.Avg.Percent, CpuUsage.Avg.Megahertz, MemUsage.Avg.Percent,
 	// NetReceived.Avg.KilobytesPerSecond or NetTransmitted.Avg.KilobytesPerSecond; a kilobyte is 1024 bytes here. One that
 	// the target does not count is missing, never zero: a Kubernetes cluster does not know the clock rate of its CPUs.
-	Metric     string    `json:"metric"`
+	Metric string `json:"metric"`
+	// At is the end of the time that Value averages, by the clock of this program: the platform's own clock is corrected.
 	At         time.Time `json:"at"`
 	Value      float64   `json:"value"`
 	Simulated  bool      `json:"simulated,omitempty"`
@@ -273,7 +274,7 @@ type NodeSample struct {
 }
 
 // NodeMeter reads cluster metrics: at most one sample per node and metric, since the last reading. Where the platform collects
-// less often than it is read, a reading may have nothing new.
+// less often than it is read, a reading may have nothing new: no sample is returned twice.
 type NodeMeter interface {
 	SampleNodes(ctx context.Context) ([]NodeSample, error)
 }

@@ -47,7 +47,7 @@ type VMSample struct {
 	Group     string    `json:"group"`
 	NodeID    string    `json:"node_id"` // its node
 	Metric    VMMetric  `json:"metric"`
-	At        time.Time `json:"at"` // by the clock of this program, as time.Now gives it
+	At        time.Time `json:"at"` // like At of a NodeSample
 	Value     float64   `json:"value"`
 	Simulated bool      `json:"simulated,omitempty"`
 }
@@ -55,7 +55,7 @@ type VMSample struct {
 // VMMeter is a NodeMeter that samples VMs in the same poll: SampleVMs returns what SampleNodes would, plus samples of the
 // tagged VMs. Unknown values are missing, never zero: there are no samples of a powered-off VM, of a VM on a node that does
 // not answer, and in the first poll after a VM appeared or its counters restarted (it was started or moved). A metric that
-// the target does not count is missing too.
+// the target does not count is missing too. No sample is returned twice.
 type VMMeter interface {
 	SampleVMs(ctx context.Context, tag Tag) ([]NodeSample, []VMSample, error)
 }

@@ -19,6 +19,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/hostvm"
@@ -299,6 +300,9 @@ func (t *Target) SampleNodes(ctx context.Context) ([]target.NodeSample, error) {
 	err := t.onHosts(func(i int, h *host) error {
 		reply, err := h.call(ctx, hostvm.Request{Operation: hostvm.OpSample})
 		found[i] = reply.Samples
+		for k := range found[i] {
+			found[i][k].At = time.Now() // the clock of a host may be wrong
+		}
 		return err
 	})
 	samples := slices.Concat(found...)

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/target"
@@ -104,6 +105,8 @@ type suite struct {
 	tag    target.Tag
 	caps   []target.Capability
 	done   bool
+
+	sampled map[string]time.Time // the newest sample of each node or VM and metric
 }
 
 // finish deletes what the test made and checks that nothing is left.

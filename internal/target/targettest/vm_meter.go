@@ -84,11 +84,30 @@ func (s *suite) measured(m target.VMMeter) map[string]bool {
 	seen := map[string]bool{}
 	for _, one := range samples {
 		key := one.VM + " " + string(one.Metric)
-		if one.Value < 0 || one.Value != one.Value || one.Value > 1e15 || one.At.IsZero() || one.NodeID == "" || one.Group != "OLTP" ||
+		if one.Value < 0 || one.Value != one.Value || one.Value > 1e15 || one.NodeID == "" || one.Group != "OLTP" ||
 			!slices.Contains(target.VMMetrics(), one.Metric) || slices.Contains(s.h.Uncounted, string(one.Metric)) || seen[key] {
 			s.Errorf("sample %+v", one)
 		}
 		seen[key] = true
+		s.wantNew(key, one.At)
 	}
 	return seen
+}
+
+// ageMax is how old a sample may be: platforms average over up to half a minute, and show it up to a minute later.
+const ageMax = 2 * time.Minute
+
+// wantNew checks that at is by the clock of this program, and after that of the sample before.
+func (s *suite) wantNew(key string, at time.Time) {
+	s.Helper()
+	if age := time.Since(at); age > ageMax || age < -time.Second {
+		s.Errorf("a sample of %s is %v old", key, age)
+	}
+	if !at.After(s.sampled[key]) {
+		s.Errorf("a sample of %s of %v is returned after that of %v", key, at, s.sampled[key])
+	}
+	if s.sampled == nil {
+		s.sampled = map[string]time.Time{}
+	}
+	s.sampled[key] = at
 }

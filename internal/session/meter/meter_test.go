@@ -1,4 +1,4 @@
-package session
+package meter
 
 import (
 	"context"
@@ -8,9 +8,16 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/target"
 )
+
+// discard is a record that keeps nothing.
+type discard struct{}
+
+func (discard) Samples([]result.Sample) {}
+func (discard) Event(interval.Event)    {}
 
 // counted is a target that counts VMs and the number of polls.
 type counted struct {
@@ -46,15 +53,10 @@ func TestVMsAreReadLessOftenTheMoreThereAre(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			const span = 10 * time.Minute
 			source := &counted{vms: c.vms}
-			w, err := result.Create(t.TempDir(), result.Manifest{Run: "r", Created: time.Now()})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer w.Close()
-			m := newNodeMeter(source, &recorder{zero: time.Now(), writer: w, cache: newCache()}, c.estimate, target.Tag{})
+			m := New(source, discard{}, Options{Zero: time.Now(), Estimate: c.estimate})
 			ctx, cancel := context.WithTimeout(t.Context(), span)
 			defer cancel()
-			m.run(ctx)
+			m.Run(ctx)
 			want := float64(span / c.every)
 			if got := float64(source.ofVMs.Load()); got < 0.9*want || got > 1.1*want+1 {
 				t.Errorf("%d VMs for %v were read %v times in %v, want about %v", c.vms, c.estimate, got, span, want)
@@ -74,9 +76,9 @@ func TestVMsAreReadLessOftenTheMoreThereAre(t *testing.T) {
 func TestVMsOfATargetThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := &counted{hangs: true}
-		m := newNodeMeter(source, &recorder{zero: time.Now()}, time.Minute, target.Tag{})
+		m := New(source, discard{}, Options{Zero: time.Now(), Estimate: time.Minute})
 		began := time.Now()
-		if err := m.read(t.Context()); err == nil || time.Since(began) > meterDeadline {
+		if err := m.read(t.Context()); err == nil || time.Since(began) > deadline {
 			t.Errorf("it took %v: %v", time.Since(began), err)
 		}
 		source.hangs, source.failed = false, true
@@ -95,20 +97,15 @@ func TestNodesAreReadAtTheEnd(t *testing.T) {
 	}{{1300 * time.Millisecond, false, 3}, {1050 * time.Millisecond, false, 2}, {500 * time.Millisecond, true, 1}} {
 		synctest.Test(t, func(t *testing.T) {
 			source := &counted{hangs: c.hangs}
-			w, err := result.Create(t.TempDir(), result.Manifest{Run: "r", Created: time.Now()})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer w.Close()
-			m := newNodeMeter(source, &recorder{zero: time.Now(), writer: w, cache: newCache()}, time.Minute, target.Tag{})
+			m := New(source, discard{}, Options{Zero: time.Now(), Estimate: time.Minute})
 			ctx, cancel := context.WithTimeout(t.Context(), c.span)
 			defer cancel()
 			began := time.Now()
-			m.run(ctx)
+			m.Run(ctx)
 			if got := source.ofVMs.Load() + source.ofAll.Load(); got != c.want {
 				t.Errorf("in %v it was read %d times, want %d", c.span, got, c.want)
 			}
-			if late := time.Since(began) - c.span; late > meterLastDeadline {
+			if late := time.Since(began) - c.span; late > lastDeadline {
 				t.Errorf("the end took %v", late)
 			}
 		})
