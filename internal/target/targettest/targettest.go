@@ -107,6 +107,7 @@ type suite struct {
 	done   bool
 
 	sampled map[string]time.Time // the newest sample of each node or VM and metric
+	nodes   int                  // samples of nodes that came with those of VMs
 }
 
 // finish deletes what the test made and checks that nothing is left.

@@ -54,20 +54,31 @@ type Meter struct {
 	counters map[string]int32 // of the vCenter, by name
 	offset   time.Duration    // of its clock
 	clocked  time.Time
-	nodes    reading[target.NodeSample]
-	vms      map[string]*reading[target.VMSample] // by mark
+	nodes    reading
+	vms      map[string]*reading // by mark
 }
 
 // reading is the last query of some objects.
-type reading[T any] struct {
-	at     time.Time
-	values []T
-	seen   map[string]time.Time // the newest interval that was returned, by object
+type reading struct {
+	at   time.Time
+	seen map[string]time.Time // the newest interval that was returned, by object
+}
+
+// fresh reports whether s is newer than what was returned of its object, and remembers it.
+func (r *reading) fresh(object types.ManagedObjectReference, s *series) bool {
+	if s == nil || !s.at.After(r.seen[object.Value]) {
+		return false
+	}
+	if r.seen == nil {
+		r.seen = map[string]time.Time{}
+	}
+	r.seen[object.Value] = s.at
+	return true
 }
 
 // New returns a meter.
 func New(vc *vcenter.Client, s Source) *Meter {
-	return &Meter{vc: vc, source: s, vms: map[string]*reading[target.VMSample]{}}
+	return &Meter{vc: vc, source: s, vms: map[string]*reading{}}
 }
 
 // Facts says how old and how coarse the metrics are.
@@ -78,15 +89,15 @@ func Facts() []target.Fact {
 	}}
 }
 
-// SampleNodes reads the newest values of hosts that answer.
+// SampleNodes reads values of hosts that answer, and that were not returned before.
 func (m *Meter) SampleNodes(ctx context.Context) ([]target.NodeSample, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := m.prepare(ctx); err != nil {
 		return nil, err
 	}
-	if time.Since(m.nodes.at) < queryPause && m.nodes.values != nil {
-		return slices.Clone(m.nodes.values), nil
+	if time.Since(m.nodes.at) < queryPause {
+		return nil, nil
 	}
 	hosts, err := m.source.MeteredHosts(ctx)
 	if err != nil {
@@ -96,9 +107,13 @@ func (m *Meter) SampleNodes(ctx context.Context) ([]target.NodeSample, error) {
 	if err != nil {
 		return nil, m.vc.Explain("read the metrics of hosts", err)
 	}
-	values := []target.NodeSample{}
+	m.nodes.at = time.Now()
+	var values []target.NodeSample
 	for _, h := range hosts {
 		s := found[h]
+		if !m.nodes.fresh(h, s) {
+			continue
+		}
 		for _, name := range slices.Sorted(maps.Keys(hostMetrics)) {
 			if v, ok := s.total(name); ok {
 				metric := hostMetrics[name]
@@ -106,8 +121,7 @@ func (m *Meter) SampleNodes(ctx context.Context) ([]target.NodeSample, error) {
 			}
 		}
 	}
-	m.nodes = reading[target.NodeSample]{at: time.Now(), values: values}
-	return slices.Clone(values), nil
+	return values, nil
 }
 
 // hostMetrics are the metrics of X-Ray, by counter, with the factor to their unit. vSphere's percentages are in 1/100 %.
@@ -135,7 +149,7 @@ func (m *Meter) SampleVMs(ctx context.Context, tag target.Tag) ([]target.NodeSam
 	defer m.mu.Unlock()
 	r := m.vms[tag.Mark()]
 	if r == nil {
-		r = &reading[target.VMSample]{seen: map[string]time.Time{}}
+		r = &reading{}
 		m.vms[tag.Mark()] = r
 	}
 	if time.Since(r.at) < queryPause {
@@ -157,10 +171,9 @@ func (m *Meter) SampleVMs(ctx context.Context, tag target.Tag) ([]target.NodeSam
 	var all []target.VMSample
 	for _, one := range machines {
 		s := found[one.Ref]
-		if s == nil || !s.at.After(r.seen[one.Ref.Value]) {
+		if !r.fresh(one.Ref, s) {
 			continue
 		}
-		r.seen[one.Ref.Value] = s.at
 		for _, v := range s.ofVM(one.VCPUs) {
 			all = append(all, target.VMSample{
 				VM: one.VM.Name, Group: one.VM.Group, NodeID: one.VM.NodeID, Metric: v.metric, At: s.at.Add(m.offset), Value: v.value,
