@@ -123,10 +123,14 @@ func (e *sheet) addStats(name, kind string, half int64, stats func(from, to int6
 
 // eachWindow passes on the statistics of the total, whose window is "", and of each window. A point that crosses the
 // boundary of two windows counts in neither, so that effects of an event do not appear in the window before it; half is
-// half the width of a point. Nor do points of a query that look back beyond the start of a window.
+// half the width of a point. Nor do points of a query that look back beyond the start of a window; of a strict result, they do not count in the total either.
 func (e *sheet) eachWindow(half int64, stats func(from, to int64) result.Stats,
 	add func(window string, s result.Stats)) {
-	add("", stats(e.FromNanos, e.ToNanos))
+	from := e.FromNanos
+	if e.strict {
+		from += e.lookback
+	}
+	add("", stats(from, e.ToNanos))
 	windows := result.Clip(e.windows, e.window())
 	for i, w := range windows {
 		from, to := w.FromNanos, w.ToNanos

@@ -98,6 +98,9 @@ func steady(seconds ...int) (all []want) {
 const every = 5 * time.Second // a reading
 
 var scenarios = []scenario{
+	// It has counted for a long time. A rate needs readings from the whole of its window: after two of them, it would be a third too low.
+	{name: "the first readings", text: func(m moment) string { return counts("sda", m.seconds+1e6, "") }, wants: append(steady(8, 9, 30),
+		want{4, "operations", "read", none}, want{6, "operations", "read", none}, want{6, "throughput", "read", none}, want{6, "latency", "read", 1e9 * readSeconds})},
 	{name: "steady", text: func(m moment) string { return counts("sda", m.seconds, "") }, wants: steady(30, 61, 118)},
 	// It restarts at 62 s. The readings at 60, 65 and 70 s are 6000, 300 and 800: 800 operations in 10 s, because what was counted between 60 and
 	// 62 s is lost. The latency is right all the time.
@@ -131,7 +134,8 @@ var scenarios = []scenario{
 			return counts("sda", m.seconds-79, "")
 		}
 		return counts("sda", m.seconds, "")
-	}, wants: append(steady(60, 110), want{75, "operations", "read", none}, want{75, "latency", "read", none})},
+	}, wants: append(steady(60, 110), want{75, "operations", "read", none}, want{75, "latency", "read", none},
+		want{86, "operations", "read", none}, want{86, "latency", "read", 1e9 * readSeconds})},
 	{name: "a device vanishes", text: func(m moment) string {
 		if m.seconds > 62 {
 			return counts("sda", m.seconds, "")
@@ -143,7 +147,7 @@ var scenarios = []scenario{
 			return counts("sda", m.seconds, "")
 		}
 		return counts("sda", m.seconds, "") + counts("sdb", m.seconds, "")
-	}, wants: append(steady(30, 60), want{90, "operations", "read", 2 * reads}, want{118, "throughput", "read", 2 * reads * readBytes})},
+	}, wants: append(steady(30, 60), want{71, "operations", "read", reads}, want{90, "operations", "read", 2 * reads}, want{118, "throughput", "read", 2 * reads * readBytes})},
 }
 
 // source is an exporter whose answers are scripted.

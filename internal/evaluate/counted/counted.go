@@ -36,7 +36,11 @@ type Chart struct {
 	Note     string
 }
 
-// form is a chart of a kind of source. In its query, S stands for the matcher of the source and W for the window.
+// spacing is the distance in periods between two readings, or between a reading and an end of a window, up to which PromQL continues a rate to that end.
+// Beyond it, it takes the counter to begin half way, and the rate of the window is too low: after two readings of a source, by a third.
+const spacing = 1.1
+
+// form is a chart of a kind of source. In its query, S stands for the matcher of the source, W for the window, and B for its beginning.
 type form struct {
 	title, unit, query, note string
 	averages                 bool
@@ -50,8 +54,9 @@ func Charts(m *result.Manifest, seen Record) []Chart {
 		window := collect.Window(period)
 		for _, f := range forms(s.Kind) {
 			least := collect.LatencyOperationsMin / window.Seconds()
+			late := time.Duration(spacing * float64(period))
 			query := strings.NewReplacer("{S", fmt.Sprintf("{run=%q,source=%q", m.Run, s.Name), "[W]", fmt.Sprintf("[%dms]", window.Milliseconds()),
-				"LEAST", fmt.Sprintf("%g", least)).Replace(f.query)
+				"[B]", fmt.Sprintf("[%dms] offset %dms", late.Milliseconds(), (window-late).Milliseconds()), "LEAST", fmt.Sprintf("%g", least)).Replace(f.query)
 			all = append(all, Chart{
 				Source: s, Title: f.title, Unit: f.unit, Query: query, Lookback: window, Averages: f.averages, Note: f.note,
 			})
@@ -79,7 +84,7 @@ func forms(kind string) []form {
 		for i := range list[:2] {
 			list[i].query += " or " + pools[i].query
 		}
-		return append(list, form{title: "recovery operations", unit: "1/s", query: "sum(rate(ceph_osd_recovery_ops{S}[W]))", note: "Objects that Ceph recovered per second."})
+		return append(list, form{title: "recovery operations", unit: "1/s", query: "sum(rate(ceph_osd_recovery_ops{S}[W]) and last_over_time(ceph_osd_recovery_ops{S}[B]))", note: "Objects that Ceph recovered per second."})
 	case target.SourceNode:
 		// Devices that consist of others would be counted twice, and so would the paths of multipath NVMe.
 		of := `,device!~"(dm-|md|sr|loop|drbd|bcache|zd)[0-9].*|nvme[0-9]+c[0-9]+n[0-9]+"`
@@ -96,7 +101,9 @@ func forms(kind string) []form {
 		return append(rates("volume"), form{title: "disks zeroed", unit: "%", query: "100 * min(last_over_time(" + collect.Zeroed + "{S}[W]))",
 			note: "Progress of the disk that is furthest behind; zeroing disks compete with the load."})
 	case target.SourceVSphere:
-		return append(rates("datastore"), disks(rates("disk"))...)
+		stores := rates("datastore")
+		stores[2].note = "Means over the operations of an interval, in whole milliseconds; hosts with less than one are left out. A gap with few operations."
+		return append(stores, disks(rates("disk"))...)
 	}
 	return nil
 }
@@ -106,14 +113,19 @@ type pair struct{ read, write string }
 
 // counters are the charts of counters: of names, or of labels of one name.
 func counters(ops, bytes, sum, count pair, of string) []form {
-	rate := func(name string) string { return "sum(rate(" + name + "{S" + of + "}[W]))" }
+	selected := func(name string) string { return name + "{S" + of + "}" }
+	rate := func(name string) string { return "sum(rate(" + selected(name) + "[W]))" }
+	// A counter has a rate once it has been read at the beginning of the window. Means need no such condition: both rates are too low alike.
+	whole := func(name string) string {
+		return "sum(rate(" + selected(name) + "[W]) and last_over_time(" + selected(name) + "[B]))"
+	}
 	both := func(read, write string) string {
 		return `label_replace(` + read + `, "direction", "read", "", "") or label_replace(` + write + `, "direction", "write", "", "")`
 	}
 	mean := func(sum, count string) string { return "1e9 * " + rate(sum) + " / (" + rate(count) + " >= LEAST)" }
 	return []form{
-		{title: "operations", unit: "IOPS", query: both(rate(ops.read), rate(ops.write))},
-		{title: "throughput", unit: "B/s", query: both(rate(bytes.read), rate(bytes.write))},
+		{title: "operations", unit: "IOPS", query: both(whole(ops.read), whole(ops.write))},
+		{title: "throughput", unit: "B/s", query: both(whole(bytes.read), whole(bytes.write))},
 		{title: "latency", unit: "ns", query: both(mean(sum.read, count.read), mean(sum.write, count.write)), averages: true,
 			note: "Means over the operations of an interval; a gap with few operations."},
 	}
