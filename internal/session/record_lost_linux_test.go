@@ -2,6 +2,7 @@ package session_test
 
 import (
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -212,5 +214,45 @@ func TestLostMetricStoreCostsNothing(t *testing.T) {
 	}
 	if taken.Load() == 0 {
 		t.Error("the other store got nothing")
+	}
+}
+
+// TestHangingRemoteStoreCostsNothing: a remote store that answers slowly at first, and then no more, delays the end of a run by a bounded
+// time. The bundle is whole, and the report says what the store lacks.
+func TestHangingRemoteStoreCostsNothing(t *testing.T) {
+	t.Parallel()
+	const slow = 300 * time.Millisecond
+	var taken atomic.Int64
+	remote := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		if taken.Add(1) > 3 {
+			<-r.Context().Done()
+			return
+		}
+		time.Sleep(slow)
+	}))
+	defer remote.Close()
+	s := &saboteur{remote: remote.URL}
+	out, err := sabotaged(t, t.TempDir(), "5", s)
+	if err != nil || out.Exit != diag.ExitPass || out.Ended != result.EndedCompleted {
+		t.Fatalf("%v, %+v", err, out)
+	}
+	b, err := result.Open(s.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if err := b.VerifySeal(); err != nil {
+		t.Error(err)
+	}
+	summary, err := b.Summary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := strings.Join(summary.Caveats, " "); !strings.Contains(text, "lacks ") || !strings.Contains(text, "the bundle has all of them") {
+		t.Errorf("the report says %q", text)
+	}
+	if r := summary.Results[0]; r.Missing != "" || len(r.Series) == 0 {
+		t.Errorf("the query has no answer: %+v", r)
 	}
 }
