@@ -209,13 +209,10 @@ func (p *Pool) clientOptions(l *link, vm target.VM, network bool) client.Options
 	o := client.Options{Fence: p.options.Fence, Started: p.options.Observer.Prepared, Ended: p.options.Outputs}
 	if network {
 		o.Zero, o.PingEvery, o.SilentFor = p.options.Zero, pingEvery, p.options.SilentFor
-		o.Redial = p.redial(l, vm)
-		o.Disconnected = func(back bool, lasted time.Duration) {
-			if !back {
-				l.heard.Store(int64(time.Since(p.options.Zero) - lasted))
-			}
-			p.reportDisconnect(vm, back, lasted)
-		}
+		cuts := p.options.Observer.PowerCuts(vm.Name)
+		ours := func() bool { return p.options.Observer.PowerCuts(vm.Name) != cuts }
+		o.Redial = p.redial(l, vm, ours)
+		o.Disconnected = p.disconnected(l, vm, ours)
 	}
 	return o
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/braggdev/bragg/internal/agent/client"
@@ -15,9 +16,8 @@ import (
 )
 
 // redial restores the connection to the agent of a VM. Once the provider says that the VM has stopped, it gives up; the stop is
-// reported once, unless the run itself took the VM's power.
-func (p *Pool) redial(l *link, vm target.VM) func(ctx context.Context) (net.Conn, error) {
-	before := p.options.Observer.PowerCuts(vm.Name)
+// reported once, unless ours says that the run itself takes the VM's power.
+func (p *Pool) redial(l *link, vm target.VM, ours func() bool) func(ctx context.Context) (net.Conn, error) {
 	var reported sync.Once
 	return func(ctx context.Context) (net.Conn, error) {
 		conn, err := p.dialer.DialAgent(ctx, *l.vm.Load())
@@ -25,7 +25,7 @@ func (p *Pool) redial(l *link, vm target.VM) func(ctx context.Context) (net.Conn
 		if !errors.As(err, &stopped) {
 			return conn, err
 		}
-		if p.options.Observer.PowerCuts(vm.Name) == before {
+		if !ours() {
 			reported.Do(func() { p.reportStopped(vm, p.dated(stopped, l)) })
 		}
 		return nil, fmt.Errorf("%w: %w", client.ErrGone, stopped)
@@ -54,6 +54,21 @@ func (p *Pool) reportStopped(vm target.VM, why *target.StoppedError) {
 		UncertainNanos: min(at, why.Uncertain.Nanoseconds()),
 		Message:        fmt.Sprintf("%s stopped by itself: %s", vm.Name, why.Reason),
 	})
+}
+
+// disconnected returns what a client calls when it loses the connection and when it has it again. Where ours says that the run itself
+// takes the VM's power or deletes it, its load does not continue, and there is nothing to report.
+func (p *Pool) disconnected(l *link, vm target.VM, ours func() bool) func(back bool, lasted time.Duration) {
+	var reported atomic.Bool
+	return func(back bool, lasted time.Duration) {
+		if !back {
+			l.heard.Store(int64(time.Since(p.options.Zero) - lasted))
+			reported.Store(!ours())
+		}
+		if reported.Load() {
+			p.reportDisconnect(vm, back, lasted)
+		}
+	}
 }
 
 // reportDisconnect reports that the connection to an agent was lost, and that it is restored. No number suffers: intervals come later.

@@ -67,6 +67,9 @@ func TestStoppedVMs(t *testing.T) {
 	}
 	var told []interval.Event
 	for _, e := range m.heard() {
+		if e.Kind == interval.EventAgentSilent && e.Subject == cut.Name {
+			t.Errorf("of a VM whose power the run took: %q", e.Message)
+		}
 		if e.Kind == interval.EventVMStopped {
 			told = append(told, e)
 		}
