@@ -180,7 +180,8 @@ func (r *reader) close() error {
 	return err
 }
 
-// newest keeps the last value of each series.
+// newest keeps the last value of each series. A latency of an interval before that of the operations is not kept: since then there were too few
+// operations to have one.
 func newest(samples []collect.Sample) []collect.Sample {
 	at := map[string]int{}
 	var out []collect.Sample
@@ -195,7 +196,13 @@ func newest(samples []collect.Sample) []collect.Sample {
 			out[i] = s
 		}
 	}
-	return out
+	return slices.DeleteFunc(slices.Clone(out), func(s collect.Sample) bool {
+		if s.Name != collect.Latency {
+			return false
+		}
+		i, counted := at[collect.Sample{Name: collect.OperationsRate, Labels: s.Labels}.Key()]
+		return counted && s.At.Before(out[i].At)
+	})
 }
 
 // Snapshot has the outcome of one reading of each source.
