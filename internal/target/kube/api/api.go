@@ -17,6 +17,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -26,6 +27,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/httpbound"
 	"github.com/braggdev/bragg/internal/trust"
 )
 
@@ -72,9 +74,12 @@ func New(a Access) (*Client, error) {
 	config.WarningHandler = rest.NoWarnings{} // they are for people who write manifests
 	c := &Client{Namespace: namespace, Host: hostOf(config.Host), InCluster: inside}
 	c.ctx, c.close = context.WithCancel(context.Background())
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return counted{next, &c.calls} })
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return counted{&httpbound.Transport{Next: next, BytesMax: answerMax, Endless: isWatch}, &c.calls}
+	})
 	c.config = config
 	if c.http, err = rest.HTTPClientFor(config); err == nil {
+		c.http.CheckRedirect = httpbound.Refuse // the token would go with it
 		c.dynamic, err = dynamic.NewForConfigAndClient(config, c.http)
 	}
 	if err != nil {
@@ -187,6 +192,12 @@ func firstOf(a, b string) string {
 }
 
 func orDefault(namespace string) string { return firstOf(namespace, "default") }
+
+// isWatch reports whether a request is a watch, whose single events the library bounds.
+func isWatch(r *http.Request) bool {
+	watching, _ := strconv.ParseBool(r.URL.Query().Get("watch"))
+	return watching
+}
 
 // counted counts requests.
 type counted struct {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -20,6 +21,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
+	"github.com/braggdev/bragg/internal/httpbound"
+	"github.com/braggdev/bragg/internal/trust"
 	"github.com/braggdev/bragg/internal/wait"
 )
 
@@ -81,6 +84,10 @@ func (r Resource) APIVersion() string { return r.GroupVersion().String() }
 const (
 	callMax   = 60 * time.Second // of one attempt
 	pageItems = 500
+	pagesMax  = 1000 // of one list
+	// answerMax bounds an answer, and listMax all pages of a list.
+	answerMax = 64 << 20
+	listMax   = 512 << 20
 	// A busy server is called again after these pauses, unless it names its own.
 	retriesMax   = 6
 	retryFirst   = 250 * time.Millisecond
@@ -139,8 +146,22 @@ func (c *Client) ended(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
+// errRefused marks an answer that this program does not take.
+var errRefused = errors.New("the answer is refused")
+
+// refused reports whether an answer came that this program does not take, and would not take again.
+func refused(err error) bool {
+	var size *httpbound.SizeError
+	var moved *httpbound.RedirectError
+	return errors.Is(err, errRefused) || errors.As(err, &size) || errors.As(err, &moved)
+}
+
 // passing reports whether an error may pass by itself.
 func passing(err error) bool {
+	var certificate *trust.CertificateError
+	if refused(err) || errors.As(err, &certificate) {
+		return false
+	}
 	if apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) ||
 		apierrors.IsInternalError(err) {
 		return true
@@ -186,7 +207,8 @@ func List[T any](ctx context.Context, c *Client, r Resource, o metav1.ListOption
 
 func list(ctx context.Context, c *Client, r Resource, o metav1.ListOptions) (all []unstructured.Unstructured, version string, err error) {
 	o.Limit = pageItems
-	for {
+	ctx = httpbound.Budget(ctx, listMax)
+	for range pagesMax {
 		var page *unstructured.UnstructuredList
 		err := c.call(ctx, "list "+r.Resource, func(ctx context.Context) (err error) {
 			page, err = c.of(r).List(ctx, o)
@@ -200,6 +222,7 @@ func list(ctx context.Context, c *Client, r Resource, o metav1.ListOptions) (all
 			return all, page.GetResourceVersion(), nil
 		}
 	}
+	return nil, "", c.explain("list "+r.Resource, fmt.Errorf("%w: more than %d pages", errRefused, pagesMax))
 }
 
 // Create makes an object, which names itself, and returns it as the server has it. made recognizes an object that an earlier
@@ -323,9 +346,6 @@ func (c *Client) base() (*url.URL, error) {
 	return base, err
 }
 
-// answerMax bounds an answer to a raw call.
-const answerMax = 64 << 20
-
 // Raw makes a call at a path of the API, such as a subresource, with a JSON body, and returns the body of the answer.
 func (c *Client) Raw(ctx context.Context, method, path string, body []byte) (answer []byte, err error) {
 	err = c.call(ctx, method+" "+path, func(ctx context.Context) (err error) {
@@ -365,7 +385,7 @@ func (c *Client) raw(ctx context.Context, method, path string, body []byte) ([]b
 		return nil, err
 	}
 	defer given.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(given.Body, answerMax))
+	answer, err := io.ReadAll(given.Body)
 	if err != nil || given.StatusCode < http.StatusBadRequest {
 		return answer, err
 	}

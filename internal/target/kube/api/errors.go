@@ -3,6 +3,7 @@ package api
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -35,7 +36,12 @@ const (
 func (c *Client) explain(what string, err error) error {
 	e := &diag.Error{Message: what, Exit: diag.ExitUnavailable, Err: err}
 	var status apierrors.APIStatus
+	if refused(err) {
+		e.Code, e.Err = CodeRefused, worded{plain(err)}
+		return e
+	}
 	if !errors.As(err, &status) {
+		e.Err = worded{err}
 		e.Code, e.Message = CodeUnreachable, fmt.Sprintf("%s: the API server %s does not answer", what, c.Host)
 		e.Hint = "kubectl get --raw /readyz shows whether it does"
 		var certificate *trust.CertificateError
@@ -67,6 +73,15 @@ func (c *Client) explain(what string, err error) error {
 		e.Code = CodeRefused
 	}
 	return e
+}
+
+// plain leaves out the address of a request, which the library puts before errors.
+func plain(err error) error {
+	var outer *url.Error
+	if errors.As(err, &outer) {
+		return outer.Err
+	}
+	return err
 }
 
 // worded is an error of the server, with a bounded text.
