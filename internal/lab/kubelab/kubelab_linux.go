@@ -26,6 +26,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/braggdev/bragg/internal/testreq"
 )
@@ -34,6 +35,8 @@ import (
 type Options struct {
 	Nodes          int // real nodes, at most 8
 	SimulatedNodes int // at most 1000, with room for 110 pods each
+	// Housekeeping is how often kubelets read the counters of busy control groups; 0: as they do by themselves, every 10 to 16 s.
+	Housekeeping time.Duration
 }
 
 const (

@@ -281,9 +281,19 @@ func (d *description) bootNode(r *reaper, name string, ended chan<- error) error
 	if err != nil {
 		return err
 	}
-	return r.serve("kubelet", ended, d.Programs.Kube, "kubelet", "--config="+filepath.Join(dir, "kubelet.yaml"),
-		"--kubeconfig="+d.file(name+".kubeconfig"), "--hostname-override="+name,
-		"--node-ip="+d.Nodes[slices.IndexFunc(d.Nodes, func(n Node) bool { return n.Name == name })].Address.String())
+	return r.serve("kubelet", ended, d.kubeletArguments(name)...)
+}
+
+func (d *description) kubeletArguments(name string) []string {
+	args := []string{
+		d.Programs.Kube, "kubelet", "--config=" + filepath.Join(d.nodeDir(name), "kubelet.yaml"),
+		"--kubeconfig=" + d.file(name+".kubeconfig"), "--hostname-override=" + name,
+		"--node-ip=" + d.Nodes[slices.IndexFunc(d.Nodes, func(n Node) bool { return n.Name == name })].Address.String(),
+	}
+	if d.Housekeeping > 0 {
+		args = append(args, "--housekeeping-interval="+d.Housekeeping.String())
+	}
+	return args
 }
 
 // mountNode gives a node its own places for what programs keep at fixed paths. Nothing of it reaches the machine's disk elsewhere.

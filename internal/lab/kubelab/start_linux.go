@@ -41,7 +41,9 @@ type description struct {
 	Interface string // of the machine in the cluster's network
 	Nodes     []Node
 	Simulated int
-	Programs  programs
+	// Housekeeping is that of Options.
+	Housekeeping time.Duration
+	Programs     programs
 }
 
 const descriptionFile = "cluster.json"
@@ -94,7 +96,7 @@ func up(ctx context.Context, o Options, p programs) (c *Cluster, err error) {
 func describe(o Options, p programs) (*description, error) {
 	var id [4]byte
 	_, _ = rand.Read(id[:]) // it never fails
-	d := &description{ID: hex.EncodeToString(id[:]), Simulated: o.SimulatedNodes, Programs: p}
+	d := &description{ID: hex.EncodeToString(id[:]), Simulated: o.SimulatedNodes, Housekeeping: o.Housekeeping, Programs: p}
 	d.Dir, d.Interface = filepath.Join(Folder(), d.ID), interfaceName(d.ID)
 	var err error
 	if d.Subnet, err = freeSubnet(); err != nil {

@@ -4,6 +4,7 @@
 //	                                                     │
 //	                                     one list, then one watch ──▶ Mirror ──▶ Await           (mirror.go)
 //	                                                     └──▶ Tunnel: a port of a pod             (tunnel.go)
+//	answers ──▶ Ahead: what the server's clock shows             (clock.go)
 //
 // Every call has a bound, is repeated where the server is busy, and is counted. Errors are in the cluster's own words
 // (errors.go). The package uses the dynamic client: objects of extensions, such as snapshots, need no types of their own.
@@ -55,6 +56,7 @@ type Client struct {
 	ctx     context.Context // of all calls and watches; ends with Close
 	close   context.CancelFunc
 	calls   atomic.Int64
+	clock   serverClock
 }
 
 // Limits of calls: what this program sends at most, beside what the server allows each of its users.
@@ -75,7 +77,7 @@ func New(a Access) (*Client, error) {
 	c := &Client{Namespace: namespace, Host: hostOf(config.Host), InCluster: inside}
 	c.ctx, c.close = context.WithCancel(context.Background())
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return counted{&httpbound.Transport{Next: next, BytesMax: answerMax, Endless: isWatch}, &c.calls}
+		return observed{&httpbound.Transport{Next: next, BytesMax: answerMax, Endless: isWatch}, c}
 	})
 	c.config = config
 	if c.http, err = rest.HTTPClientFor(config); err == nil {
@@ -197,15 +199,4 @@ func orDefault(namespace string) string { return firstOf(namespace, "default") }
 func isWatch(r *http.Request) bool {
 	watching, _ := strconv.ParseBool(r.URL.Query().Get("watch"))
 	return watching
-}
-
-// counted counts requests.
-type counted struct {
-	next  http.RoundTripper
-	calls *atomic.Int64
-}
-
-func (c counted) RoundTrip(r *http.Request) (*http.Response, error) {
-	c.calls.Add(1)
-	return c.next.RoundTrip(r)
 }

@@ -80,7 +80,10 @@ func cpuOf(t *testing.T, uid string) func() float64 {
 	}
 }
 
-const meteredFor = 42 * time.Second // three readings of a kubelet
+const (
+	comparedLeast = 6 * time.Second  // one average, or several in a row
+	meteredMax    = 90 * time.Second // only guards against a kubelet that reads nothing
+)
 
 // On a real node, the averages of a VM are those of its control group and of what was sent to it. The namespaced Role alone has no meter, even
 // if it names what belongs to the cluster.
@@ -120,7 +123,11 @@ func TestMetricsOnNode(t *testing.T) {
 	cpu, sent := follow(t, cpuOf(t, uid), address)
 	byMetric := map[target.VMMetric][]target.VMSample{}
 	nodes := map[string]int{}
-	for began := time.Now(); time.Since(began) < meteredFor; time.Sleep(time.Second) {
+	enough := func() bool {
+		return lasts(byMetric[target.VMCPUUsage]) && lasts(byMetric[target.VMReceived]) && len(byMetric[target.VMMemory]) > 0 &&
+			len(byMetric[target.VMCPUThrottled]) > 0 && len(nodes) == len(ofNodes)
+	}
+	for began := time.Now(); !enough() && time.Since(began) < meteredMax; time.Sleep(500 * time.Millisecond) {
 		of, list, err := tgt.(target.VMMeter).SampleVMs(t.Context(), tag)
 		if err != nil {
 			t.Fatal(err)
@@ -139,7 +146,7 @@ func TestMetricsOnNode(t *testing.T) {
 			t.Errorf("no sample of %s", metric)
 		}
 	}
-	for _, metric := range []string{"CpuUsage.Avg.Percent", "MemUsage.Avg.Percent", "NetReceived.Avg.KilobytesPerSecond", "NetTransmitted.Avg.KilobytesPerSecond"} {
+	for _, metric := range ofNodes {
 		if nodes[metric] == 0 {
 			t.Errorf("no sample of %s", metric)
 		}
@@ -183,23 +190,36 @@ func follow(t *testing.T, cpuSeconds func() float64, address string) (cpu, sent 
 	return end(&used), end(&bytes)
 }
 
-// shortWindow is between the first two readings of a new group. A kubelet that is busy with it states the time of a reading late.
-const shortWindow = 6 * time.Second
+// ofNodes are the metrics of a node that a kubelet has.
+var ofNodes = []string{"CpuUsage.Avg.Percent", "MemUsage.Avg.Percent", "NetReceived.Avg.KilobytesPerSecond", "NetTransmitted.Avg.KilobytesPerSecond"}
 
-// compare expects each average after the first to be that of the course between its time and that of the one before.
+// lasts reports whether there is enough to compare: two averages, each perhaps of several.
+func lasts(samples []target.VMSample) bool {
+	return len(samples) > 1 && samples[len(samples)-1].At.Sub(samples[0].At) >= 2*comparedLeast
+}
+
+// compare expects the averages after the first to be those of the course between their times. Short ones are compared together: a kubelet
+// states the time of a reading some milliseconds late.
 func compare(t *testing.T, samples []target.VMSample, c *course, slack float64) {
 	t.Helper()
 	compared := 0
-	for i := 1; i < len(samples); i++ {
+	for from, grown, i := 0, 0.0, 1; i < len(samples); i++ {
 		s := samples[i]
-		want, ok := c.between(samples[i-1].At, s.At)
-		if !ok || s.At.Sub(samples[i-1].At) < shortWindow {
+		grown += s.Value * s.At.Sub(samples[i-1].At).Seconds()
+		window := s.At.Sub(samples[from].At)
+		if window < comparedLeast {
+			continue
+		}
+		value := grown / window.Seconds()
+		want, ok := c.between(samples[from].At, s.At)
+		from, grown = i, 0
+		if !ok {
 			continue
 		}
 		compared++
-		t.Logf("%s: %.4g, the kernel has %.4g over %v", s.Metric, s.Value, want, s.At.Sub(samples[i-1].At).Round(time.Millisecond))
-		if math.Abs(s.Value-want) > 0.1*want+slack {
-			t.Errorf("%s is %v, want %v", s.Metric, s.Value, want)
+		t.Logf("%s: %.4g, the kernel has %.4g over %v", s.Metric, value, want, window.Round(time.Millisecond))
+		if math.Abs(value-want) > 0.1*want+slack {
+			t.Errorf("%s is %v, want %v", s.Metric, value, want)
 		}
 	}
 	if compared == 0 {

@@ -38,12 +38,12 @@ func kubelet(s *Server, w http.ResponseWriter, node string) {
 	seconds := now.Sub(began).Seconds()
 	var b strings.Builder
 	line := func(metric, labels string, value float64) {
-		fmt.Fprintf(&b, "%s{%s} %g %d\n", metric, labels, value, now.UnixMilli())
+		fmt.Fprintf(&b, "%s{%s} %g %d\n", metric, labels, value, now.Add(s.Ahead).UnixMilli())
 	}
 	b.WriteString("# HELP container_cpu_usage_seconds_total simulated\n# TYPE container_cpu_usage_seconds_total counter\n")
 	root := `container="",id="/",image="",name="",namespace="",pod=""`
 	fmt.Fprintf(&b, "machine_cpu_cores{machine_id=\"\"} %d\nmachine_memory_bytes{machine_id=\"\"} %d\n", nodeCores, nodeMemory)
-	line("container_last_seen", root, float64(now.Unix()))
+	line("container_last_seen", root, float64(now.Add(s.Ahead).Unix()))
 	line("container_cpu_usage_seconds_total", root+`,cpu="total"`, NodeCPU*seconds)
 	line("container_memory_working_set_bytes", root, nodeMemory/4)
 	for _, name := range []string{"receive", "transmit"} {

@@ -33,6 +33,8 @@ type Server struct {
 	Denied map[string]bool
 	// Run starts the agent of a pod, and returns its address and how to end it. Nil: pods run without agents.
 	Run func(pod, secret Object) (address string, stop func(), err error)
+	// Ahead is how far the clocks of the cluster are ahead.
+	Ahead time.Duration
 	// Budget forbids evictions while it is above 0, which each refused one lowers.
 	Budget int
 	// KubeVirt is installed if it is set before the first request.
@@ -256,6 +258,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	s.mu.Lock()
+	w.Header().Set("Date", time.Now().Add(s.Ahead).UTC().Format(http.TimeFormat))
 	s.calls[verb+" "+resource]++
 	if strings.HasSuffix(r.URL.Path, kubeletPath) {
 		s.calls["scrape "+name]++

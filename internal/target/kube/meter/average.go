@@ -13,8 +13,12 @@ type counts map[string]map[string]reading
 // gapMax is how long ago the reading before may be: an average over more, while a node did not answer, is not one of this time.
 const gapMax = 10 * time.Minute
 
-// rate returns the growth of a counter per second since the reading before; false: it has not been read since, there was none, or it
-// restarted.
+// firstLeast is how long the first average of a counter must be. A kubelet reads a new group as soon as it finds it, and states that time late
+// while it is busy with the start of the pod: an average over the few seconds until its next reading can be far off.
+const firstLeast = 6 * time.Second
+
+// rate returns the growth of a counter per second since the reading before; false: it has not been read since, there was none, it
+// restarted, or the first two are too close to each other.
 func (c counts) rate(of, metric string, now reading) (perSecond float64, ok bool) {
 	grown, seconds, ok := c.growth(of, metric, now)
 	return grown / seconds, ok
@@ -28,9 +32,10 @@ func (c counts) growth(of, metric string, now reading) (grown, seconds float64, 
 	if c[of] == nil {
 		c[of] = map[string]reading{}
 	}
-	c[of][metric] = now
 	gap := now.at.Sub(before.at)
-	if !known || now.value < before.value || gap > gapMax {
+	now.again = known && now.value >= before.value
+	c[of][metric] = now
+	if !now.again || gap > gapMax || !before.again && gap < firstLeast {
 		return 0, 1, false
 	}
 	return now.value - before.value, gap.Seconds(), true

@@ -28,6 +28,7 @@ type group struct {
 type reading struct {
 	value float64
 	at    time.Time // by the node's clock
+	again bool      // of a counter: it was read before, and has not restarted since
 }
 
 // The metrics of cAdvisor that are read.

@@ -125,6 +125,12 @@ func TestRestarts(t *testing.T) {
 		{"1-3", 50, 14, -1}, // another pod
 		{"1-3", 60, 34, 1},
 		{"1-3", 1000, 35, -1}, // after an outage
+		{"1-4", 1010, 1, -1},
+		{"1-4", 1012, 1, -1}, // the first average is over too short a time
+		{"1-4", 1014, 5, 1},
+		{"1-4", 1016, 2, -1}, // the counter restarted
+		{"1-4", 1018, 6, -1},
+		{"1-4", 1020, 10, 1},
 	} {
 		got, ok := cpu(step.uid, step.seconds, step.used)[target.VMCPUUsage]
 		if ok != (step.want >= 0) || ok && !near(got, step.want) {

@@ -35,7 +35,7 @@ func OffersMetricsAPI(ctx context.Context, c *api.Client) bool {
 // usage is an object of the metrics API.
 type usage struct {
 	Metadata   metav1.ObjectMeta `json:"metadata"`
-	Timestamp  metav1.Time       `json:"timestamp"` // end of the window
+	Timestamp  metav1.Time       `json:"timestamp"` // end of the window, by the cluster's clock, without its fraction of a second
 	Usage      quantities        `json:"usage"`     // of a node
 	Containers []struct {
 		Usage quantities `json:"usage"`
@@ -63,8 +63,17 @@ func (m *Meter) listed(ctx context.Context, nodes []Node, vms []VM) ([]target.No
 	if err != nil && !api.Forbidden(err) {
 		return nil, nil, err
 	}
-	m.listing.next = time.Now().Add(min(readingShare*time.Since(began), readingPause))
-	return m.ofNodes(nodes, ofNodes), m.ofVMs(vms, pods), nil
+	now := time.Now()
+	m.listing.next = now.Add(min(readingShare*now.Sub(began), readingPause))
+	// Nodes and API server are taken to agree on the time, as clusters need it. No window ends after it was read.
+	end := func(u *usage) time.Time {
+		at := u.Timestamp.Add(time.Second/2 - m.client.Ahead())
+		if at.After(now) {
+			return now
+		}
+		return at
+	}
+	return m.ofNodes(nodes, ofNodes, end), m.ofVMs(vms, pods, end), nil
 }
 
 // fresh indexes what the metrics API has not said before, by name.
@@ -79,7 +88,7 @@ func (m *Meter) fresh(kind string, all []usage) map[string]*usage {
 	return byName
 }
 
-func (m *Meter) ofVMs(vms []VM, all []usage) []target.VMSample {
+func (m *Meter) ofVMs(vms []VM, all []usage, end func(*usage) time.Time) []target.VMSample {
 	byName := m.fresh("pod ", all)
 	var samples []target.VMSample
 	for _, vm := range vms {
@@ -92,7 +101,7 @@ func (m *Meter) ofVMs(vms []VM, all []usage) []target.VMSample {
 			cpu += one.Usage.CPU.AsApproximateFloat64()
 			memory += one.Usage.Memory.AsApproximateFloat64()
 		}
-		s := target.VMSample{VM: vm.Name, Group: vm.Group, NodeID: vm.Node, At: u.Timestamp.Time}
+		s := target.VMSample{VM: vm.Name, Group: vm.Group, NodeID: vm.Node, At: end(u)}
 		s.Metric, s.Value = target.VMCPUUsage, cpu/float64(max(1, vm.VCPUs))
 		samples = append(samples, s)
 		s.Metric, s.Value = target.VMMemory, memory
@@ -101,7 +110,7 @@ func (m *Meter) ofVMs(vms []VM, all []usage) []target.VMSample {
 	return samples
 }
 
-func (m *Meter) ofNodes(nodes []Node, all []usage) []target.NodeSample {
+func (m *Meter) ofNodes(nodes []Node, all []usage, end func(*usage) time.Time) []target.NodeSample {
 	byName := m.fresh("node ", all)
 	var samples []target.NodeSample
 	for _, n := range nodes {
@@ -116,7 +125,7 @@ func (m *Meter) ofNodes(nodes []Node, all []usage) []target.NodeSample {
 		}{{cpuPercent, u.Usage.CPU, n.CPUs}, {memoryPercent, u.Usage.Memory, n.Bytes}} {
 			if one.all > 0 {
 				samples = append(samples, target.NodeSample{
-					NodeID: n.Name, Metric: one.metric, At: u.Timestamp.Time, Value: min(100, 100*one.used.AsApproximateFloat64()/one.all), UnitSymbol: "%",
+					NodeID: n.Name, Metric: one.metric, At: end(u), Value: min(100, 100*one.used.AsApproximateFloat64()/one.all), UnitSymbol: "%",
 				})
 			}
 		}
