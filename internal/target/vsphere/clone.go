@@ -9,7 +9,7 @@ import (
 
 // CloneVM creates powered-off copies of a VM, running or not, at one instant. Linked clones share unmodified blocks with a
 // snapshot of the source, which vCenter keeps for them when the source is deleted. A data disk of a full clone may be
-// larger than its source, never smaller.
+// larger than its source, never smaller. DRS and HA treat the copies as they do the source.
 func (m *builder) CloneVM(
 	ctx context.Context, tag target.Tag, source target.VM, specs []target.VMSpec, linked bool,
 ) ([]target.VM, error) {
@@ -40,7 +40,7 @@ func (m *builder) cloneVM(
 	if err != nil {
 		return nil, err
 	}
-	o := &origin{place: place{from.ref, source.Name}, disks: append(from.owner.Record.Slots[:0:0], from.owner.Record.Slots...)}
+	o := &origin{place: place{from.ref, source.Name}, vm: true, disks: append(from.owner.Record.Slots[:0:0], from.owner.Record.Slots...)}
 	if o.devices, err = m.site.vms().Devices(ctx, o.ref); err == nil && linked {
 		o.snapshot, err = m.site.vms().Snapshot(ctx, from.ref, "bragg linked clones")
 	}

@@ -38,12 +38,14 @@ type blueprint struct {
 	record record.Record
 	host   *host
 	from   *origin
+	made   types.ManagedObjectReference
 }
 
 // origin is what VMs are cloned from: a template or a VM.
 type origin struct {
 	place
 	devices  hardware.Devices
+	vm       bool                          // not a template: clones get its overrides of DRS and HA
 	snapshot *types.ManagedObjectReference // clones share its blocks; nil: they are copies
 	disks    []record.Slot                 // its data disks, which clones get; a template has none
 }
@@ -141,6 +143,9 @@ func (m *builder) buildAll(
 		ended(err)
 		return m.site.vc.Explain(fmt.Sprintf("create vm %q", b.spec.Name), err)
 	})
+	if err == nil {
+		err = m.likeSource(ctx, plans)
+	}
 	vms := make([]target.VM, len(plans))
 	for i, b := range plans {
 		vms[i] = b.record.VM.Copy()
@@ -152,6 +157,18 @@ func (m *builder) buildAll(
 	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), vcenter.QuickMax)
 	defer cancel()
 	return nil, errors.Join(err, m.remover.undo(clean, tag, plans))
+}
+
+// likeSource gives clones of a VM its overrides of DRS and HA: a VM that is added to a group stays on its host as the others do.
+func (m *builder) likeSource(ctx context.Context, plans []*blueprint) error {
+	if len(plans) == 0 || !plans[0].from.vm {
+		return nil
+	}
+	var all []types.ManagedObjectReference
+	for _, b := range plans {
+		all = append(all, b.made)
+	}
+	return m.site.drs.Like(ctx, plans[0].from.ref, all)
 }
 
 // build clones a VM, then sets what it is: some vCenters do not apply the settings in a clone's specification. What is
@@ -175,6 +192,7 @@ func (m *builder) build(ctx context.Context, b *blueprint) error {
 	if err != nil {
 		return err
 	}
+	b.made = ref
 	vm := place{ref, b.spec.Name}
 	devices, err := m.site.vms().Devices(ctx, vm.ref)
 	if err != nil {

@@ -100,7 +100,7 @@ func (r *remover) remove(ctx context.Context, list []*vmInfo) error {
 		return r.site.off(ctx, one)
 	})
 	if err == nil {
-		err = r.site.forget(ctx, list)
+		err = r.site.drs.Forget(ctx, refs(list))
 	}
 	if err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/target/vsphere/drs"
 	"github.com/braggdev/bragg/internal/target/vsphere/meter"
 	"github.com/braggdev/bragg/internal/unit"
 )
@@ -33,7 +34,7 @@ func (t *Target) Inventory(ctx context.Context) (target.Inventory, error) {
 	if err != nil {
 		return target.Inventory{}, err
 	}
-	config, err := t.configuration(ctx)
+	config, err := t.drs.Config(ctx)
 	if err != nil {
 		return target.Inventory{}, err
 	}
@@ -41,7 +42,7 @@ func (t *Target) Inventory(ctx context.Context) (target.Inventory, error) {
 		Provider: "vsphere", Name: t.name(), Hypervisor: "esx", Systems: true, Topologies: true, Overcommits: true,
 		Templates: t.config.TemplateNames(), PowerAllowed: t.config.Allow.NodePower, MaintenanceAllowed: t.config.Allow.Maintenance,
 		Replication:  t.config.Replication,
-		AddressesMax: t.settings.addresses.Count(), RestartsElsewhere: haOn(config), Logins: &target.Logins{Password: t.config.GuestCredential()},
+		AddressesMax: t.settings.addresses.Count(), RestartsElsewhere: drs.HAOn(config), Logins: &target.Logins{Password: t.config.GuestCredential()},
 		FreeBytes: ds.Summary.FreeSpace, TotalBytes: ds.Summary.Capacity, Boots: map[string]target.Boot{},
 	}
 	for _, name := range inventory.Templates {
@@ -50,7 +51,7 @@ func (t *Target) Inventory(ctx context.Context) (target.Inventory, error) {
 	for _, h := range hosts {
 		inventory.Nodes = append(inventory.Nodes, t.describe(h))
 	}
-	inventory.Facts = slices.Concat(t.config.Facts, t.facts(hosts, ds, config), meter.Facts(), t.power.bmcs.Facts(), t.addresses.Facts())
+	inventory.Facts = slices.Concat(t.config.Facts, t.facts(hosts, ds), drs.Facts(config), meter.Facts(), t.power.bmcs.Facts(), t.addresses.Facts())
 	return inventory, nil
 }
 
@@ -104,13 +105,11 @@ func (t *Target) describe(h mo.HostSystem) target.Node {
 	return n
 }
 
-func (t *Target) facts(hosts []mo.HostSystem, ds mo.Datastore, config *types.ClusterConfigInfoEx) []target.Fact {
+func (t *Target) facts(hosts []mo.HostSystem, ds mo.Datastore) []target.Fact {
 	about := t.vc.ServiceContent.About
 	facts := []target.Fact{
 		{Name: "vCenter", Value: fmt.Sprintf("%s build %s", cmp.Or(about.FullName, about.Name+" "+about.Version), about.Build)},
 		{Name: "cluster", Value: fmt.Sprintf("%s in %s", t.cluster.name, t.datacenter.name)},
-		{Name: "DRS of the cluster", Value: drsText(config)},
-		{Name: "HA of the cluster", Value: haText(config)},
 		{Name: "datastore", Value: fmt.Sprintf("%s, %s, %s", t.datastore.name, ds.Summary.Type, unit.FormatBytes(ds.Summary.Capacity))},
 		{Name: "network", Value: t.network.name},
 		{Name: "disks", Value: t.settings.disks},
@@ -136,27 +135,6 @@ func (t *Target) facts(hosts []mo.HostSystem, ds mo.Datastore, config *types.Clu
 		facts = append(facts, target.Fact{Name: "software of " + strings.Join(versions[text], ", "), Value: text})
 	}
 	return facts
-}
-
-func haOn(c *types.ClusterConfigInfoEx) bool {
-	return c.DasConfig.Enabled != nil && *c.DasConfig.Enabled
-}
-
-func haText(c *types.ClusterConfigInfoEx) string {
-	if !haOn(c) {
-		return "off"
-	}
-	if c.DasConfig.AdmissionControlEnabled != nil && *c.DasConfig.AdmissionControlEnabled {
-		return "on, with admission control"
-	}
-	return "on, without admission control"
-}
-
-func drsText(c *types.ClusterConfigInfoEx) string {
-	if c.DrsConfig.Enabled == nil || !*c.DrsConfig.Enabled {
-		return "off"
-	}
-	return "on, " + cmp.Or(string(c.DrsConfig.DefaultVmBehavior), "default behavior")
 }
 
 func join(hosts map[string]*host) string {

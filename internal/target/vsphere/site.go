@@ -8,7 +8,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/vmware/govmomi/find"
 	"github.com/vmware/govmomi/object"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/target/vsphere/drs"
 	"github.com/braggdev/bragg/internal/target/vsphere/task"
 	"github.com/braggdev/bragg/internal/target/vsphere/vcenter"
 )
@@ -34,8 +34,8 @@ type site struct {
 	datacenter, cluster, folder, pool, datastore, network place
 	known                                                 recordCache
 	runs                                                  marks
-	made                                                  marks      // of runs for which this program made VMs or waited for them
-	overriding                                            sync.Mutex // held while settings of VMs in the cluster are changed
+	made                                                  marks // of runs for which this program made VMs or waited for them
+	drs                                                   *drs.Cluster
 }
 
 // findSite finds the objects of the target file and reports all that are missing or ambiguous.
@@ -74,6 +74,7 @@ func findSite(ctx context.Context, vc *vcenter.Client, s settings) (*site, error
 	if len(errs) > 0 {
 		return nil, vc.Explain("find the objects of the target file", several(errs))
 	}
+	t.drs = &drs.Cluster{VC: vc, Ref: t.cluster.ref, Name: t.cluster.name}
 	return t, nil
 }
 
