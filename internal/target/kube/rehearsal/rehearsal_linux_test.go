@@ -159,11 +159,13 @@ func TestRehearsals(t *testing.T) {
 	}
 }
 
-// check wants operations in a sealed bundle, and no secret in any file.
+// check wants operations in a sealed bundle, the storage that they were on, and no secret in any file.
 func (u *user) check(t *testing.T, runs string) {
 	t.Helper()
 	u.search(t, runs)
-	t.Logf("%d operations", resulttest.Operations(t, resulttest.Only(t, runs)))
+	bundle := resulttest.Only(t, runs)
+	t.Logf("%d operations", resulttest.Operations(t, bundle))
+	u.wantStorage(t, runs, bundle.Manifest().Target.Facts)
 }
 
 // search searches all files of runs for secrets.
