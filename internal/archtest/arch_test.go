@@ -58,7 +58,7 @@ var boundTo = map[string][]string{
 	"github.com/spf13/cobra":           {"console", "cli", "cli/runref", "cli/results", "cli/analyze", "cli/doctor", "cli/exporter", "cli/targets", "fio/command", "lab/command"},
 	"k8s.io/":                          {"target/kube", "target/kube/api", "target/kube/disks", "target/kube/events", "target/kube/keys", "target/kube/kubelock", "target/kube/meter", "target/kube/object", "target/kube/rights", "target/kube/virt"},
 	"github.com/chromedp":              nil,
-	"github.com/vmware/govmomi":        {"collect/vsphere", "lab/vcsim", "target/vsphere", "target/vsphere/vcenter", "target/vsphere/record", "target/vsphere/hardware", "target/vsphere/task", "target/vsphere/leasevm", "target/vsphere/drs", "target/vsphere/meter", "target/vsphere/events", "target/vsphere/ova", "target/vsphere/privilege"},
+	"github.com/vmware/govmomi":        {"collect/vsphere", "lab/vcsim", "target/vsphere", "target/vsphere/vcenter", "target/vsphere/record", "target/vsphere/hardware", "target/vsphere/task", "target/vsphere/leasevm", "target/vsphere/drs", "target/vsphere/storage", "target/vsphere/meter", "target/vsphere/events", "target/vsphere/ova", "target/vsphere/privilege"},
 }
 
 func TestOutsideLibrariesStayInTheirPlace(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/vsphere/drs"
 	"github.com/braggdev/bragg/internal/target/vsphere/meter"
+	"github.com/braggdev/bragg/internal/target/vsphere/storage"
 	"github.com/braggdev/bragg/internal/unit"
 )
 
@@ -31,6 +32,10 @@ func (t *Target) Inventory(ctx context.Context) (target.Inventory, error) {
 		return target.Inventory{}, err
 	}
 	ds, err := t.readDatastore(ctx)
+	if err != nil {
+		return target.Inventory{}, err
+	}
+	pod, err := storage.Facts(ctx, t.vc, ds)
 	if err != nil {
 		return target.Inventory{}, err
 	}
@@ -51,7 +56,7 @@ func (t *Target) Inventory(ctx context.Context) (target.Inventory, error) {
 	for _, h := range hosts {
 		inventory.Nodes = append(inventory.Nodes, t.describe(h))
 	}
-	inventory.Facts = slices.Concat(t.config.Facts, t.facts(hosts, ds), drs.Facts(config), meter.Facts(), t.power.bmcs.Facts(), t.addresses.Facts())
+	inventory.Facts = slices.Concat(t.config.Facts, t.facts(hosts, ds), pod, drs.Facts(config), meter.Facts(), t.power.bmcs.Facts(), t.addresses.Facts())
 	return inventory, nil
 }
 

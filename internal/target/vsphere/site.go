@@ -17,6 +17,7 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/vsphere/drs"
+	"github.com/braggdev/bragg/internal/target/vsphere/storage"
 	"github.com/braggdev/bragg/internal/target/vsphere/task"
 	"github.com/braggdev/bragg/internal/target/vsphere/vcenter"
 )
@@ -59,8 +60,7 @@ func findSite(ctx context.Context, vc *vcenter.Client, s settings) (*site, error
 	clusters, err := finder.ClusterComputeResourceList(ctx, cmp.Or(s.cluster, "*"))
 	found, err := only("cluster", s.cluster, places(clusters), err)
 	add(&t.cluster, found, err)
-	stores, err := finder.DatastoreList(ctx, cmp.Or(s.datastore, "*"))
-	found, err = only("datastore", s.datastore, places(stores), err)
+	found, err = t.findStore(ctx, finder)
 	add(&t.datastore, found, err)
 	networks, err := finder.NetworkList(ctx, cmp.Or(s.network, "*"))
 	found, err = only("network", s.network, ports(networks), err)
@@ -76,6 +76,30 @@ func findSite(ctx context.Context, vc *vcenter.Client, s settings) (*site, error
 	}
 	t.drs = &drs.Cluster{VC: vc, Ref: t.cluster.ref, Name: t.cluster.name}
 	return t, nil
+}
+
+// findStore finds the datastore, or selects one of the datastore cluster that the target file names.
+func (t *site) findStore(ctx context.Context, finder *find.Finder) (place, error) {
+	list, err := finder.DatastoreList(ctx, cmp.Or(t.settings.datastore, "*"))
+	found, err := only("datastore", t.settings.datastore, places(list), err)
+	if err == nil || len(list) > 0 || t.settings.datastore == "" || t.cluster.name == "" {
+		return found, err
+	}
+	pod, isPod := t.pod(ctx, finder, t.settings.datastore)
+	if !isPod {
+		return found, err
+	}
+	one, err := storage.Member(ctx, t.vc, pod.ref, pod.name, t.cluster.ref)
+	return place{one.Ref, one.Name}, err
+}
+
+// pod finds a datastore cluster.
+func (t *site) pod(ctx context.Context, finder *find.Finder, name string) (place, bool) {
+	pods, err := finder.DatastoreClusterList(ctx, name)
+	if err != nil || len(pods) != 1 {
+		return place{}, false
+	}
+	return places(pods)[0], true
 }
 
 // ports leaves out the uplinks of distributed switches, to which no VM can be connected.
@@ -247,10 +271,13 @@ func (t *site) findDatastore(ctx context.Context, name string) (place, error) {
 	finder.SetDatacenter(object.NewDatacenter(t.vc.Client, t.datacenter.ref))
 	list, err := finder.DatastoreList(ctx, name)
 	found, err := only("datastore", name, places(list), err)
-	if err != nil {
-		return place{}, t.vc.Explain("find datastore", err)
+	if err == nil {
+		return found, nil
 	}
-	return found, nil
+	if _, isPod := t.pod(ctx, finder, name); isPod && len(list) == 0 {
+		err = &diag.Error{Code: "vsphere-inventory", Exit: diag.ExitData, Message: fmt.Sprintf("%q is a datastore cluster", name), Hint: "name one of its datastores"}
+	}
+	return place{}, t.vc.Explain("find datastore", err)
 }
 
 // NodeSpace returns the capacity and the free space of the datastore, as vCenter last read them from a host.
@@ -274,6 +301,6 @@ func (t *site) NodeSpace(ctx context.Context, nodeID string) (target.Space, erro
 
 func (t *site) readDatastore(ctx context.Context) (mo.Datastore, error) {
 	var ds mo.Datastore
-	err := t.vc.Collector().RetrieveOne(ctx, t.datastore.ref, []string{"summary", "info"}, &ds)
+	err := t.vc.Collector().RetrieveOne(ctx, t.datastore.ref, []string{"name", "parent", "summary", "info"}, &ds)
 	return ds, t.vc.Explain(fmt.Sprintf("read datastore %q", t.datastore.name), err)
 }
