@@ -37,7 +37,8 @@ type cluster struct {
 	closed    atomic.Bool
 	sought    atomic.Bool // the lease: a run has begun, or what it left is removed
 	runs      marks
-	quicken   int // divides pauses, in tests
+	settled   marks // runs of which no request for a VM is under way
+	quicken   int   // divides pauses, in tests
 
 	mu        sync.Mutex // held while the cluster is found
 	ahv       *ahv.Cluster
@@ -261,6 +262,11 @@ func (c *cluster) NodeSpace(ctx context.Context, nodeID string) (target.Space, e
 type marks struct{ known sync.Map }
 
 func (m *marks) add(tag target.Tag) { m.known.Store(tag.Mark(), true) }
+
+func (m *marks) has(tag target.Tag) bool {
+	_, ok := m.known.Load(tag.Mark())
+	return ok
+}
 
 // owns reports whether a VM is of one of the runs.
 func (m *marks) owns(one *info) (ours bool) {

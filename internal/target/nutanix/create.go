@@ -169,11 +169,16 @@ func (m *builder) buildAll(
 	err := target.Each(ctx, len(plans), func(i int) (err error) {
 		ended := target.Observe(ctx, plans[i].record.Name)
 		defer func() { ended(err) }()
-		if made[i], err = m.buildOne(ctx, plans[i], build); err != nil {
+		inner, done := settling(ctx)
+		defer done()
+		if made[i], err = m.buildOne(inner, plans[i], build); err != nil {
 			return fmt.Errorf("create vm %q: %w", plans[i].record.Name, err)
 		}
 		return nil
 	})
+	if err == nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
 	if err == nil {
 		vms := make([]target.VM, len(plans))
 		for i, one := range made {

@@ -22,6 +22,9 @@ func (r *remover) Owned(ctx context.Context, tag target.Tag) ([]target.VM, error
 		return nil, err
 	}
 	r.cluster.runs.add(tag)
+	if err := r.cluster.settle(ctx, tag); err != nil {
+		return nil, err
+	}
 	s, err := r.cluster.survey(ctx)
 	if err != nil {
 		return nil, err

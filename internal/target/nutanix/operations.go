@@ -144,7 +144,9 @@ func (o *operations) SnapshotVMs(ctx context.Context, tag target.Tag, vms []targ
 		if err != nil {
 			return err
 		}
-		err = o.cluster.points().Snapshot(ctx, one.ExtID, point, uuid.New())
+		inner, done := settling(ctx) // the removal of the VM removes its recovery points too: those that are there
+		defer done()
+		err = o.cluster.points().Snapshot(inner, one.ExtID, point, uuid.New())
 		if err == nil || !errors.Is(err, prism.ErrTaskLost) {
 			return err
 		}

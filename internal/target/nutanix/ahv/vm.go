@@ -18,8 +18,8 @@ const (
 	Off = "OFF"
 )
 
-// vmRel marks VMs among the objects that a task concerns.
-const vmRel = "vmm:ahv:config:vm"
+// VMRel marks VMs among the objects that a task concerns.
+const VMRel = "vmm:ahv:config:vm"
 
 // VM is a VM as Prism lists it.
 type VM struct {
@@ -189,7 +189,7 @@ func (c *Cluster) VM(ctx context.Context, id string) (v VM, err error) {
 // Create makes a VM that is off and returns its id. request is that of the call, however often it is made.
 func (c *Cluster) Create(ctx context.Context, s Spec, request uuid.UUID) (string, error) {
 	t, err := c.Prism.Create(ctx, "vmm", "ahv/config/vms", s.body(c), request)
-	return t.Of(vmRel), err
+	return t.Of(VMRel), err
 }
 
 // Clone makes a copy of a VM that is off, with the data of its disks, and returns its id. Prism gives the copy the source's
@@ -206,7 +206,7 @@ func (c *Cluster) Clone(ctx context.Context, source string, s Spec, request uuid
 		return r, nil
 	})
 	for _, e := range t.Entities {
-		if e.Rel == vmRel && e.ExtID != source {
+		if e.Rel == VMRel && e.ExtID != source {
 			return e.ExtID, err
 		}
 	}

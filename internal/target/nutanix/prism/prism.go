@@ -116,6 +116,15 @@ func endpoint(text string) (*url.URL, error) {
 // Host is the host of the endpoint, without port.
 func (c *Client) Host() string { return c.base.Hostname() }
 
+// MayBeUser reports whether a name that Prism gives may be that of the user of this client. Only Prism knows the name that belongs to an API key.
+func (c *Client) MayBeUser(name string) bool {
+	plain := func(s string) string {
+		s, _, _ = strings.Cut(s, "@")
+		return strings.ToLower(s)
+	}
+	return c.options.APIKey != "" || name == "" || plain(name) == plain(c.options.User)
+}
+
 // Address is the host and port of the endpoint.
 func (c *Client) Address() string { return c.base.Host }
 

@@ -31,6 +31,14 @@ type Task struct {
 		Code    string `json:"code"`
 	} `json:"errorMessages"`
 	Operation string `json:"operation"`
+	Owner     struct {
+		Name string `json:"name"`
+	} `json:"ownedBy"` // the user who requested it
+}
+
+// Ended reports whether the task is over, whatever its outcome.
+func (t Task) Ended() bool {
+	return t.Status == "SUCCEEDED" || t.Status == "FAILED" || t.Status == "CANCELED"
 }
 
 // Entity is an object that a task concerns.

@@ -130,9 +130,16 @@ func (c *Client) await(ctx context.Context, ref types.ManagedObjectReference) (t
 	}
 }
 
-// giveUp cancels a task whose caller does not wait for it any more. vCenter may refuse that.
+// cancelledMax bounds the wait for the end of a task that was cancelled.
+const cancelledMax = time.Minute
+
+// giveUp cancels a task whose caller does not want it any more, and waits for its end: what the caller removes next must be there by then. vCenter
+// may refuse to cancel, as with a clone whose disks are copied, and finish the task.
 func (c *Client) giveUp(ctx context.Context, ref types.ManagedObjectReference) {
 	short, cancel := context.WithTimeout(context.WithoutCancel(ctx), goodbyeMax)
 	defer cancel()
 	_, _ = methods.CancelTask(short, c.Client, &types.CancelTask{This: ref})
+	end, stop := context.WithTimeout(context.WithoutCancel(ctx), cancelledMax)
+	defer stop()
+	_, _ = c.await(end, ref)
 }

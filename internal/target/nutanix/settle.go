@@ -1,0 +1,89 @@
+package nutanix
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/target/nutanix/ahv"
+	"github.com/braggdev/bragg/internal/target/nutanix/prism"
+	"github.com/braggdev/bragg/internal/wait"
+)
+
+// Prism lists a VM only at the end of the task that makes it, and it ends that task whatever becomes of the program that requested it. Who looks for
+// the VM before that finds none, and it stays.
+const (
+	// settleMax bounds how long a cancelled call waits for the VMs that it has requested.
+	settleMax = 2 * time.Minute
+	// settleOthersMax bounds how long the first list of a run's VMs waits for requests of a program that has died; settlePause is between two looks.
+	settleOthersMax = 10 * time.Minute
+	settlePause     = time.Second
+)
+
+// settling returns a context for the request of a VM, which goes on after ctx has ended.
+func settling(ctx context.Context) (context.Context, context.CancelFunc) {
+	inner, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		if wait.For(inner, settleMax) == nil {
+			cancel(context.Cause(ctx))
+		}
+	})
+	return inner, func() { stop(); cancel(nil) }
+}
+
+// settle waits until no VM is being made for a program of this user that died. It waits once for each run that this program did not make VMs for.
+func (c *cluster) settle(ctx context.Context, tag target.Tag) error {
+	if c.settled.has(tag) {
+		return nil
+	}
+	for until := time.Now().Add(settleOthersMax); ; {
+		making, err := c.making(ctx)
+		if err != nil {
+			return err
+		}
+		if making == "" {
+			c.settled.add(tag)
+			return nil
+		}
+		if time.Now().After(until) {
+			return &diag.Error{
+				Code: "nutanix-creating", Exit: diag.ExitUnavailable, Message: fmt.Sprintf("task %q of Prism makes a VM and does not end", making),
+				Hint: "its state is on the page of tasks of Prism: cancel it there",
+			}
+		}
+		if err := wait.For(ctx, settlePause/time.Duration(max(1, c.quicken))); err != nil {
+			return err
+		}
+	}
+}
+
+// making returns a task of this user that makes a VM and has not ended; "" without one. Only the latest tasks are read: older ones have ended.
+func (c *cluster) making(ctx context.Context) (string, error) {
+	if err := c.usable(ctx); err != nil {
+		return "", err
+	}
+	var latest []prism.Task
+	_, err := c.client.Get(ctx, "prism", "config/tasks", url.Values{"$orderby": {"createdTime desc"}, "$limit": {"100"}}, &latest)
+	var refused *prism.StatusError
+	switch {
+	case errors.As(err, &refused) && (refused.Status == http.StatusForbidden || refused.Status == http.StatusBadRequest || refused.Status == http.StatusNotFound):
+		return "", nil // the user may not list tasks, or this version cannot
+	case err != nil:
+		return "", fmt.Errorf("list tasks: %w", err)
+	}
+	for _, t := range latest {
+		what := strings.ToLower(t.Operation)
+		makes := (strings.Contains(what, "create") || strings.Contains(what, "clone")) && slices.ContainsFunc(t.Entities, func(e prism.Entity) bool { return e.Rel == ahv.VMRel })
+		if makes && !t.Ended() && c.client.MayBeUser(t.Owner.Name) {
+			return t.ExtID, nil
+		}
+	}
+	return "", nil
+}
