@@ -3,7 +3,6 @@ package target
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -45,6 +44,9 @@ type Config struct {
 	Allow       Allow                 `json:"allow"`
 	Options     map[string]string     `json:"options,omitempty"` // of the provider
 	File        string                `json:"-"`                 // path of the file; empty for a built-in target
+	// Places are where the file names options and credentials, for messages: "options.cluster", "credentials.platform". Code, message
+	// and hint are empty.
+	Places map[string]diag.Diagnostic `json:"-"`
 }
 
 // NodeConfig is one node of a target file.
@@ -110,46 +112,54 @@ type Secret struct {
 	Command []string `json:"command,omitempty"`
 }
 
+// CodeSecret is the code of errors of secrets that cannot be read.
+const CodeSecret = "target-secret"
+
 const (
 	secretBytesMax  = 64 << 10
 	secretTimeLimit = 30 * time.Second
 )
 
-// Read fetches the secret, without its last line feed.
+// Read fetches the secret, without its last line feed. Errors are for the user and have the code target-secret.
 func (s Secret) Read(ctx context.Context) (string, error) {
 	var text []byte
 	switch {
 	case s.Env != "":
 		value, ok := os.LookupEnv(s.Env)
 		if !ok {
-			return "", fmt.Errorf("read secret: environment variable %q is not set", s.Env)
+			return "", unreadable("export it before you start bragg; sudo drops it unless it is in sudo --preserve-env="+s.Env,
+				"environment variable %q is not set", s.Env)
 		}
 		text = []byte(value)
 	case s.File != "":
 		info, err := os.Stat(s.File)
 		if err != nil {
-			return "", fmt.Errorf("read secret: %w", err)
+			return "", unreadable("write the password, and nothing else, to that file: chmod 600", "%w", err)
 		}
 		if !info.Mode().IsRegular() || info.Size() > secretBytesMax {
-			return "", fmt.Errorf("read secret: %q is not a small regular file", s.File)
+			return "", unreadable("", "%q is not a regular file of at most %d bytes", s.File, secretBytesMax)
 		}
 		if text, err = os.ReadFile(s.File); err != nil {
-			return "", fmt.Errorf("read secret: %w", err)
+			return "", unreadable("", "%w", err)
 		}
 	case len(s.Command) > 0:
 		ctx, cancel := context.WithTimeout(ctx, secretTimeLimit)
 		defer cancel()
 		var err error
 		if text, err = exec.CommandContext(ctx, s.Command[0], s.Command[1:]...).Output(); err != nil {
-			return "", fmt.Errorf("read secret: run %q: %w", s.Command[0], err)
+			return "", unreadable("the program must print the password to its standard output, without a prompt", "run %q: %w", s.Command[0], err)
 		}
 	default:
-		return "", errors.New("read secret: no reference")
+		return "", unreadable("", "no reference")
 	}
 	if len(text) > secretBytesMax {
-		return "", fmt.Errorf("read secret: more than %d bytes", secretBytesMax)
+		return "", unreadable("", "more than %d bytes", secretBytesMax)
 	}
 	return strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"), nil
+}
+
+func unreadable(hint, format string, args ...any) error {
+	return &diag.Error{Code: CodeSecret, Exit: diag.ExitUnavailable, Message: "read secret", Hint: hint, Err: fmt.Errorf(format, args...)}
 }
 
 const (

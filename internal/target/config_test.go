@@ -83,6 +83,12 @@ func TestCluster(t *testing.T) {
 			n.BMC.Pos, n.BMC.Source = diag.Position{}, ""
 		}
 	}
+	for key, line := range map[string]int{"credentials.bmc": 0, "credentials.platform": 0} {
+		if at := c.Places[key]; at.Pos.Line == line || at.Source != "" {
+			t.Errorf("%s is at %+v: want a line, and none of its text", key, at)
+		}
+	}
+	c.Places = nil
 	want := target.Config{
 		Provider: "cluster", Name: "lab 4", Endpoint: "https://10.0.0.10:9440", File: "cluster.yml",
 		Nodes: []target.NodeConfig{

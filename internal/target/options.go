@@ -13,7 +13,6 @@ import (
 // first; texts are those that are free text.
 func (c *Config) ReadOptions(choices map[string][]string, texts ...string) (map[string]string, diag.List) {
 	var list diag.List
-	place := diag.Position{File: c.File}
 	value := map[string]string{}
 	for name, known := range choices {
 		value[name] = known[0]
@@ -25,10 +24,14 @@ func (c *Config) ReadOptions(choices map[string][]string, texts ...string) (map[
 			value[name] = given
 		case !ok:
 			all := slices.Sorted(slices.Values(slices.Concat(slices.Collect(maps.Keys(choices)), texts)))
-			list.Add(diag.Diagnostic{Code: "target-unknown-option", Pos: place, Message: fmt.Sprintf("unknown option %q", name),
-				Hint: "known: " + strings.Join(all, ", ")})
+			hint := "known: " + strings.Join(all, ", ")
+			if near := diag.Nearest(name, all); near != "" {
+				hint = fmt.Sprintf("did you mean %q?", near)
+			}
+			list.Add(c.Place("options."+name, "target-unknown-option", hint, fmt.Sprintf("unknown option %q", name)))
 		case !slices.Contains(known, given):
-			list.Errorf(place, "target-option", "option %s is %q, want one of %s", name, given, strings.Join(known, ", "))
+			message := fmt.Sprintf("option %s is %q, want one of %s", name, given, strings.Join(known, ", "))
+			list.Add(c.Place("options."+name, "target-option", "", message))
 		default:
 			value[name] = given
 		}

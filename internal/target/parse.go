@@ -55,6 +55,9 @@ func (p *configParser) syntax(err error) {
 	if errors.As(err, &load) && load.Mark.Line > 0 {
 		d.Pos.Line, d.Pos.Column, d.Message = load.Mark.Line, max(1, load.Mark.Column), load.Message
 		d.Source = p.line(load.Mark.Line)
+		if strings.HasPrefix(strings.TrimLeft(d.Source, " "), "\t") {
+			d.Hint = "YAML is indented with spaces, not with tabs"
+		}
 	}
 	for _, prefix := range []string{"yaml: ", "<unknown position>: "} {
 		if i := strings.LastIndex(d.Message, prefix); i >= 0 {

@@ -110,6 +110,7 @@ func (p *configParser) field(e entry, c *Config, provider Provider) {
 		c.Credentials = map[string]Credential{}
 		for _, inner := range p.entries(e.value, "credentials", nil) {
 			c.Credentials[inner.key.Value] = p.credential(inner)
+			keepPlace(p, c, "credentials", inner.key)
 		}
 	case "facts":
 		c.Facts = p.texts(e)
@@ -124,7 +125,28 @@ func (p *configParser) field(e entry, c *Config, provider Provider) {
 		for _, f := range p.texts(e) {
 			c.Options[f.Name] = f.Value
 		}
+		for i := 0; e.value.Kind == yaml.MappingNode && i < len(e.value.Content); i += 2 {
+			keepPlace(p, c, "options", e.value.Content[i])
+		}
 	}
+}
+
+// keepPlace keeps where the file has a key that is checked when the target is opened.
+func keepPlace(p *configParser, c *Config, outer string, key *yaml.Node) {
+	if c.Places == nil {
+		c.Places = map[string]diag.Diagnostic{}
+	}
+	c.Places[outer+"."+key.Value] = p.at(key, "", "", "")
+}
+
+// Place returns an error at a key of the file, see Config.Places, or of the whole file.
+func (c *Config) Place(key, code, hint, message string) diag.Diagnostic {
+	d, ok := c.Places[key]
+	if !ok {
+		d.Pos.File = c.File
+	}
+	d.Code, d.Hint, d.Message = code, hint, message
+	return d
 }
 
 // checkEndpointTrust refuses contradictions in how the endpoint's certificate is checked.

@@ -23,7 +23,7 @@ const reasonRunesMax = 300
 
 // Service says how the certificate of a management service is checked: a BMC, vCenter, Prism, a storage array.
 type Service struct {
-	Name        string // for hints: "BMC", "vCenter"
+	Name        string // for hints, with an article where one is needed: "the BMC", "vCenter"
 	Fingerprint string // SHA-256 of the only accepted certificate, in lower-case hex
 	CAFile      string // PEM of the authority that signed it; "": those of this system
 	Unverified  bool   // accepts any certificate: reports say so
@@ -51,8 +51,7 @@ func (s Service) ClientConfig(host string) (*tls.Config, error) {
 		case s.Fingerprint != "" && shown != s.Fingerprint:
 			return &CertificateError{
 				Reason: fmt.Sprintf("its certificate has the fingerprint %s, and the target file says %s", shown, s.Fingerprint),
-				Hint: fmt.Sprintf("the %s has a new certificate, or there is a man in the middle: compare with the %s's own page before you change the file",
-					s.Name, s.Name),
+				Hint:   fmt.Sprintf("the certificate of %s was renewed, or the connection is intercepted: compare with what a browser shows before you change the file", s.Name),
 			}
 		case s.Fingerprint != "" || s.Unverified:
 			return nil
@@ -74,7 +73,7 @@ func (s Service) verify(chain []*x509.Certificate, roots *x509.CertPool, host, s
 	}
 	return &CertificateError{
 		Reason: "its certificate is not trusted: " + textio.Clip(textio.Line(err.Error()), reasonRunesMax),
-		Hint: fmt.Sprintf("if the %s signs its own: compare with its own page, then write fingerprint: %q; or name its authority with ca_file",
+		Hint: fmt.Sprintf("if the certificate of %s is self-signed: compare with what a browser shows, then write fingerprint: %q; otherwise name its authority with ca_file",
 			s.Name, "sha256:"+shown),
 	}
 }

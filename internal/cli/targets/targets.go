@@ -146,10 +146,10 @@ func checkTarget(ctx context.Context, p *console.Process, spec, runs string) (ch
 	return checked, t.Close()
 }
 
-// checkedCode is ExitUnavailable if the file is valid and the platform or a BMC is not available, otherwise ExitData.
+// checkedCode is ExitUnavailable if the file is valid and a secret, the platform or a BMC is not available, otherwise ExitData.
 func checkedCode(problems diag.List) int {
 	for _, d := range problems {
-		if d.Severity == diag.SeverityError && d.Pos.Line > 0 && !bmc.Away(d.Code) {
+		if d.Severity == diag.SeverityError && d.Pos.Line > 0 && !bmc.Away(d.Code) && d.Code != target.CodeSecret {
 			return diag.ExitData
 		}
 	}

@@ -70,7 +70,7 @@ func newWire(node string, b target.BMC, user string, secret password) (*wire, er
 }
 
 func serviceOf(b target.BMC) trust.Service {
-	return trust.Service{Name: "BMC", Fingerprint: b.Fingerprint, CAFile: b.CAFile, Unverified: b.TLS == target.TLSUnverified}
+	return trust.Service{Name: "the BMC", Fingerprint: b.Fingerprint, CAFile: b.CAFile, Unverified: b.TLS == target.TLSUnverified}
 }
 
 // errElsewhere is the error for a redirect to another host.

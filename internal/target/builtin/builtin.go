@@ -3,6 +3,7 @@
 package builtin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -131,7 +132,7 @@ func OpenConfig(ctx context.Context, c target.Config, o target.OpenOptions) (tar
 	}
 	t, err := p.Open(ctx, c, o)
 	if err != nil {
-		return nil, fmt.Errorf("open target %q: %w", c.Name, err)
+		return nil, fmt.Errorf("open target %q: %w", cmp.Or(c.Name, c.Provider), err)
 	}
 	return t, nil
 }
@@ -139,19 +140,17 @@ func OpenConfig(ctx context.Context, c target.Config, o target.OpenOptions) (tar
 // Check opens a target and reports its inventory and every problem that can be found without changing anything: in the
 // file, in the references to secrets, in reaching the platform. It never prints a secret.
 func Check(ctx context.Context, spec string, o target.OpenOptions) (target.Inventory, diag.List) {
-	var list diag.List
 	c, err := Load(spec)
 	if err != nil {
-		return target.Inventory{}, append(list, problems(spec, err)...)
+		return target.Inventory{}, problems(spec, err)
 	}
 	place := diag.Position{File: c.File}
-	for _, name := range slices.Sorted(maps.Keys(c.Credentials)) {
-		if _, err := c.Credentials[name].Secret.Read(ctx); err != nil {
-			list.Errorf(place, "target-secret", "credential %q: %v", name, err)
-		}
-	}
+	list, reported := unreadSecrets(ctx, c)
 	t, err := OpenConfig(ctx, c, o)
-	if err != nil {
+	switch {
+	case err != nil && slices.ContainsFunc(reported, func(text string) bool { return strings.Contains(err.Error(), text) }):
+		return target.Inventory{}, list
+	case err != nil:
 		return target.Inventory{}, append(list, problems(spec, err)...)
 	}
 	defer t.Close()
@@ -170,11 +169,32 @@ func Check(ctx context.Context, spec string, o target.OpenOptions) (target.Inven
 	return inventory, list
 }
 
+// unreadSecrets reports the secrets that cannot be read, and the texts of their errors, which providers repeat.
+func unreadSecrets(ctx context.Context, c target.Config) (list diag.List, reported []string) {
+	for _, name := range slices.Sorted(maps.Keys(c.Credentials)) {
+		if _, err := c.Credentials[name].Secret.Read(ctx); err != nil {
+			var hint string
+			if userErr := new(diag.Error); errors.As(err, &userErr) {
+				hint = userErr.Hint
+			}
+			list.Add(c.Place("credentials."+name, target.CodeSecret, hint, fmt.Sprintf("credential %q: %v", name, err)))
+			reported = append(reported, err.Error())
+		}
+	}
+	return list, reported
+}
+
 // problems turns an error into diagnostics, keeping those that have places.
 func problems(spec string, err error) diag.List {
 	var listed *diag.ListError
 	if errors.As(err, &listed) {
 		return listed.List
+	}
+	var joined interface{ Unwrap() []error }
+	if errors.As(err, &joined) {
+		if all := each(spec, joined.Unwrap()); len(all) > 0 {
+			return all
+		}
 	}
 	d := diag.Diagnostic{Code: "target-unavailable", Message: err.Error(), Pos: diag.Position{File: spec}}
 	var userErr *diag.Error
@@ -183,5 +203,18 @@ func problems(spec string, err error) diag.List {
 	}
 	var list diag.List
 	list.Add(d)
+	return list
+}
+
+// each turns errors that were found together into a diagnostic each, if all have a code. Otherwise they only make sense together.
+func each(spec string, errs []error) diag.List {
+	var list diag.List
+	for _, err := range errs {
+		var userErr *diag.Error
+		if !errors.As(err, &userErr) {
+			return nil
+		}
+		list = append(list, problems(spec, err)...)
+	}
 	return list
 }

@@ -140,7 +140,7 @@ func connect(ctx context.Context, c target.Config, quicken int) (*prism.Client, 
 }
 
 func unreadable(name string, err error) error {
-	return &diag.Error{Code: "target-secret", Exit: diag.ExitUnavailable, Message: fmt.Sprintf("open Prism: credential %q", name), Err: err}
+	return fmt.Errorf("open Prism: credential %q: %w", name, err)
 }
 
 func assemble(c target.Config, o target.OpenOptions, s settings, client *prism.Client, quicken int) *Target {

@@ -53,11 +53,8 @@ func (t *templates) check(ctx context.Context) error {
 	for _, name := range t.cluster.config.TemplateNames() {
 		value := t.cluster.config.Templates[name]
 		if isFile(value) {
-			err = regular(t.path(value))
-		} else {
-			_, err = ahv.PickImage(images, value)
-		}
-		if err != nil {
+			faults = append(faults, t.cluster.config.CheckTemplateFile(name))
+		} else if _, err = ahv.PickImage(images, value); err != nil {
 			faults = append(faults, fmt.Errorf("find template %q: %w", name, err))
 		}
 	}

@@ -33,6 +33,9 @@ func (t *Target) checkPrivileges(ctx context.Context) error {
 	for _, name := range t.config.TemplateNames() {
 		if t.builder.templates.file(name) {
 			objects = append(objects, privilege.Object{Ref: t.folder.ref, Kind: privilege.Import, Name: t.folder.name})
+			if err := t.config.CheckTemplateFile(name); err != nil {
+				return err
+			}
 			continue
 		}
 		from, err := t.builder.templates.get(ctx, name)

@@ -12,7 +12,6 @@ package vsphere
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -114,12 +113,12 @@ func dial(ctx context.Context, c target.Config) (*vcenter.Client, error) {
 		}
 	}
 	password, err := given.Secret.Read(ctx)
-	if err == nil && password == "" {
-		err = errors.New("the password is empty")
-	}
 	if err != nil {
+		return nil, fmt.Errorf("log in to the vCenter: credential %q: %w", platformCredential, err)
+	}
+	if password == "" {
 		return nil, &diag.Error{
-			Code: "vsphere-credential", Exit: diag.ExitUnavailable, Message: fmt.Sprintf("log in to the vCenter: credential %q", platformCredential), Err: err,
+			Code: "vsphere-credential", Exit: diag.ExitUnavailable, Message: fmt.Sprintf("log in to the vCenter: credential %q: the password is empty", platformCredential),
 		}
 	}
 	return vcenter.Dial(ctx, vcenter.Options{Endpoint: c.Endpoint, User: given.User, Password: password, Trust: c.Trust("vCenter")})
