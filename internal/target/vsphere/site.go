@@ -20,6 +20,7 @@ import (
 	"github.com/braggdev/bragg/internal/target/vsphere/storage"
 	"github.com/braggdev/bragg/internal/target/vsphere/task"
 	"github.com/braggdev/bragg/internal/target/vsphere/vcenter"
+	"github.com/braggdev/bragg/internal/textio"
 )
 
 // place is one object of the inventory that the target file names.
@@ -43,8 +44,7 @@ type site struct {
 func findSite(ctx context.Context, vc *vcenter.Client, s settings) (*site, error) {
 	finder := find.NewFinder(vc.Client, false)
 	t := &site{vc: vc, settings: s}
-	list, err := finder.DatacenterList(ctx, cmp.Or(s.datacenter, "*"))
-	dc, err := only("datacenter", s.datacenter, places(list), err)
+	dc, err := only(ctx, "datacenter", s.datacenter, places(finder.DatacenterList))
 	if err != nil {
 		return nil, vc.Explain("find the datacenter", err)
 	}
@@ -57,13 +57,11 @@ func findSite(ctx context.Context, vc *vcenter.Client, s settings) (*site, error
 		}
 		*to = found
 	}
-	clusters, err := finder.ClusterComputeResourceList(ctx, cmp.Or(s.cluster, "*"))
-	found, err := only("cluster", s.cluster, places(clusters), err)
+	found, err := only(ctx, "cluster", s.cluster, places(finder.ClusterComputeResourceList))
 	add(&t.cluster, found, err)
 	found, err = t.findStore(ctx, finder)
 	add(&t.datastore, found, err)
-	networks, err := finder.NetworkList(ctx, cmp.Or(s.network, "*"))
-	found, err = only("network", s.network, ports(networks), err)
+	found, err = only(ctx, "network", s.network, ports(finder))
 	add(&t.network, found, err)
 	found, err = t.findFolder(ctx, finder)
 	add(&t.folder, found, err)
@@ -80,12 +78,12 @@ func findSite(ctx context.Context, vc *vcenter.Client, s settings) (*site, error
 
 // findStore finds the datastore, or selects one of the datastore cluster that the target file names.
 func (t *site) findStore(ctx context.Context, finder *find.Finder) (place, error) {
-	list, err := finder.DatastoreList(ctx, cmp.Or(t.settings.datastore, "*"))
-	found, err := only("datastore", t.settings.datastore, places(list), err)
-	if err == nil || len(list) > 0 || t.settings.datastore == "" || t.cluster.name == "" {
+	name := t.settings.datastore
+	found, err := only(ctx, "datastore", name, places(finder.DatastoreList))
+	if err == nil || name == "" || t.cluster.name == "" {
 		return found, err
 	}
-	pod, isPod := t.pod(ctx, finder, t.settings.datastore)
+	pod, isPod := t.pod(ctx, finder, name)
 	if !isPod {
 		return found, err
 	}
@@ -93,25 +91,32 @@ func (t *site) findStore(ctx context.Context, finder *find.Finder) (place, error
 	return place{one.Ref, one.Name}, err
 }
 
-// pod finds a datastore cluster.
+// pod finds a datastore cluster. No datastore of the datacenter has its name.
 func (t *site) pod(ctx context.Context, finder *find.Finder, name string) (place, bool) {
-	pods, err := finder.DatastoreClusterList(ctx, name)
+	pods, err := places(finder.DatastoreClusterList)(ctx, name)
 	if err != nil || len(pods) != 1 {
 		return place{}, false
 	}
-	return places(pods)[0], true
+	stores, _ := finder.DatastoreList(ctx, name)
+	return pods[0], len(stores) == 0
 }
 
+// lister lists the objects of one kind that match a name, a path or a pattern.
+type lister func(ctx context.Context, pattern string) ([]place, error)
+
 // ports leaves out the uplinks of distributed switches, to which no VM can be connected.
-func ports(all []object.NetworkReference) []place {
-	var list []place
-	for _, n := range all {
-		name := path.Base(n.GetInventoryPath())
-		if !strings.HasSuffix(n.Reference().Type, "DistributedVirtualSwitch") && !strings.Contains(name, "DVUplinks") {
-			list = append(list, place{n.Reference(), name})
+func ports(finder *find.Finder) lister {
+	return func(ctx context.Context, pattern string) ([]place, error) {
+		all, err := finder.NetworkList(ctx, pattern)
+		var list []place
+		for _, n := range all {
+			name := path.Base(n.GetInventoryPath())
+			if !strings.HasSuffix(n.Reference().Type, "DistributedVirtualSwitch") && !strings.Contains(name, "DVUplinks") {
+				list = append(list, place{n.Reference(), name})
+			}
 		}
+		return list, err
 	}
-	return list
 }
 
 func (t *site) findFolder(ctx context.Context, finder *find.Finder) (place, error) {
@@ -122,8 +127,7 @@ func (t *site) findFolder(ctx context.Context, finder *find.Finder) (place, erro
 		}
 		return place{folders.VmFolder.Reference(), "vm"}, nil
 	}
-	list, err := finder.FolderList(ctx, t.settings.folder)
-	return only("folder", t.settings.folder, places(list), err)
+	return only(ctx, "folder", t.settings.folder, places(finder.FolderList))
 }
 
 func (t *site) findPool(ctx context.Context, finder *find.Finder) (place, error) {
@@ -137,22 +141,33 @@ func (t *site) findPool(ctx context.Context, finder *find.Finder) (place, error)
 		}
 		return place{*c.ResourcePool, "Resources"}, nil
 	}
-	name := t.settings.pool
-	if !strings.Contains(name, "/") {
-		name = path.Join("*", "Resources", name)
-	}
-	list, err := finder.ResourcePoolList(ctx, name)
-	if len(list) > 1 { // pools of other clusters have the same name
-		list = slices.DeleteFunc(list, func(p *object.ResourcePool) bool { return !strings.Contains(p.InventoryPath, "/"+t.cluster.name+"/") })
-	}
-	return only("resource pool", t.settings.pool, places(list), err)
+	return only(ctx, "resource pool", t.settings.pool, func(ctx context.Context, pattern string) ([]place, error) {
+		if !strings.Contains(pattern, "/") {
+			pattern = path.Join("*", "Resources", pattern)
+		}
+		list, err := finder.ResourcePoolList(ctx, pattern)
+		if len(list) > 1 { // pools of other clusters have the same name
+			list = slices.DeleteFunc(list, func(p *object.ResourcePool) bool { return !strings.Contains(p.InventoryPath, "/"+t.cluster.name+"/") })
+		}
+		return all(list), err
+	})
 }
 
-// places are objects of govmomi as values.
-func places[T interface {
+// named is an object of govmomi.
+type named interface {
 	Reference() types.ManagedObjectReference
 	Name() string
-}](list []T) []place {
+}
+
+// places lists objects of govmomi as values.
+func places[T named](list func(context.Context, string) ([]T, error)) lister {
+	return func(ctx context.Context, pattern string) ([]place, error) {
+		found, err := list(ctx, pattern)
+		return all(found), err
+	}
+}
+
+func all[T named](list []T) []place {
 	all := make([]place, len(list))
 	for i, one := range list {
 		all[i] = place{one.Reference(), one.Name()}
@@ -161,34 +176,52 @@ func places[T interface {
 }
 
 // only returns the one object of that name, or the only one there is without a name.
-func only(what, name string, list []place, err error) (place, error) {
+func only(ctx context.Context, what, name string, list lister) (place, error) {
+	found, err := list(ctx, cmp.Or(name, "*"))
 	var missing *find.NotFoundError
+	e := &diag.Error{Code: "vsphere-inventory", Exit: diag.ExitData}
+	switch {
+	case err != nil && !errors.As(err, &missing):
+		return place{}, err
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1:
+		e.Message = fmt.Sprintf("there are %d %ss: %s", len(found), what, textio.Few(names(found), namesMax))
+		e.Hint = "name one in the target file: " + keyOf[what]
+		if name != "" {
+			e.Message, e.Hint = fmt.Sprintf("%s %q: there are %d of that name", what, name, len(found)), "write its path, as govc find shows it"
+		}
+	case name == "":
+		e.Message, e.Hint = fmt.Sprintf("there is no %s that this user can see", what), "the user of the target file needs the privilege System.View there"
+	default:
+		e.Message, e.Hint = fmt.Sprintf("there is no %s %q", what, name), "name it as the vSphere Client shows it, or by its path: "+keyOf[what]
+		// The list only helps to find the right name: without it the error is the same.
+		if others, err := list(ctx, "*"); err == nil && len(others) > 0 {
+			e.Message += " (found: " + textio.Few(names(others), namesMax) + ")"
+			if near := diag.Nearest(name, names(others)); near != "" {
+				e.Hint = fmt.Sprintf("did you mean %q?", near)
+			}
+		}
+	}
+	return place{}, e
+}
+
+// namesMax bounds the objects that a message names.
+const namesMax = 10
+
+func names(list []place) []string {
 	var names []string
 	for _, one := range list {
 		names = append(names, one.name)
 	}
 	slices.Sort(names)
-	e := &diag.Error{Code: "vsphere-inventory", Exit: diag.ExitData}
-	switch {
-	case err != nil && !errors.As(err, &missing):
-		return place{}, err
-	case len(list) == 0 && name != "":
-		e.Message, e.Hint = fmt.Sprintf("there is no %s %q", what, name), "name it as the vSphere Client shows it, or by its path"
-	case len(list) == 0:
-		e.Message, e.Hint = fmt.Sprintf("there is no %s that this user can see", what), "the user of the target file needs the privilege System.View there"
-	case len(list) > 1:
-		e.Message = fmt.Sprintf("there are %d %ss: %s", len(list), what, strings.Join(names[:min(len(names), 10)], ", "))
-		e.Hint = "name one in the target file: " + keyOf[what]
-	default:
-		return list[0], nil
-	}
-	return place{}, e
+	return slices.Compact(names)
 }
 
 // keyOf says where the target file names an object.
 var keyOf = map[string]string{
 	"datacenter": "options: {datacenter: …}", "cluster": "options: {cluster: …}", "datastore": "pool: …", "network": "network: …",
-	"folder": "options: {folder: …}", "resource pool": "options: {resource_pool: …}",
+	"folder": "options: {folder: …}", "resource pool": "options: {resource_pool: …}", "template": "templates: {NAME: …}",
 }
 
 // vms makes changes of VMs.
@@ -269,12 +302,11 @@ func (t *site) DatastoreVisible(ctx context.Context, nodeID, datastore string) e
 func (t *site) findDatastore(ctx context.Context, name string) (place, error) {
 	finder := find.NewFinder(t.vc.Client, false)
 	finder.SetDatacenter(object.NewDatacenter(t.vc.Client, t.datacenter.ref))
-	list, err := finder.DatastoreList(ctx, name)
-	found, err := only("datastore", name, places(list), err)
+	found, err := only(ctx, "datastore", name, places(finder.DatastoreList))
 	if err == nil {
 		return found, nil
 	}
-	if _, isPod := t.pod(ctx, finder, name); isPod && len(list) == 0 {
+	if _, isPod := t.pod(ctx, finder, name); isPod {
 		err = &diag.Error{Code: "vsphere-inventory", Exit: diag.ExitData, Message: fmt.Sprintf("%q is a datastore cluster", name), Hint: "name one of its datastores"}
 	}
 	return place{}, t.vc.Explain("find datastore", err)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strings"
 	"sync"
 
 	"github.com/vmware/govmomi/find"
@@ -61,15 +60,7 @@ func (t *templates) open(ctx context.Context, name, value string) (*origin, erro
 	}
 	finder := find.NewFinder(t.site.vc.Client, false)
 	finder.SetDatacenter(object.NewDatacenter(t.site.vc.Client, t.site.datacenter.ref))
-	pattern := value
-	if !strings.Contains(value, "/") {
-		pattern = "*/" + value // in any folder
-	}
-	list, err := finder.VirtualMachineList(ctx, value)
-	if err != nil && pattern != value {
-		list, err = finder.VirtualMachineList(ctx, pattern)
-	}
-	at, err := only("template", value, places(list), err)
+	at, err := only(ctx, "template", value, places(finder.VirtualMachineList))
 	if err != nil {
 		return nil, err
 	}
@@ -81,10 +72,7 @@ func (t *templates) file(name string) bool { return ova.IsFile(t.config.Template
 
 // bring imports a file, or finds what an earlier run imported.
 func (t *templates) bring(ctx context.Context, value string) (*origin, error) {
-	path := value
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(filepath.Dir(t.config.File), path)
-	}
+	path := t.config.FilePath(value)
 	hosts, err := t.site.hosts(ctx)
 	if err != nil {
 		return nil, err

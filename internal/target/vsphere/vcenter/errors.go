@@ -36,19 +36,15 @@ func Busy(err error) bool {
 
 // kindOf names the fault of an error as the API does, "" without one.
 func kindOf(err error) string {
-	kind := ""
-	fault.In(err, func(f types.BaseMethodFault, _ string, _ []types.LocalizableMessage) bool {
-		if f == nil {
-			return false
-		}
-		t := reflect.TypeOf(f)
-		for t.Kind() == reflect.Pointer {
-			t = t.Elem()
-		}
-		kind = t.Name()
-		return true
-	})
-	return kind
+	var f types.BaseMethodFault
+	if !isFault(err, &f) { // and not fault.In, which panics at a chain that ends with an Unwrap that returns nil, as of net.DNSError
+		return ""
+	}
+	t := reflect.TypeOf(f)
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t.Name()
 }
 
 // explain puts the action before an error and names what the user can do.
