@@ -102,8 +102,11 @@ func open(ctx context.Context, c target.Config, o target.OpenOptions) (target.Ta
 // connect prepares the client as the target file says.
 func connect(ctx context.Context, c target.Config) (*api.Client, error) {
 	a := api.Access{
-		Endpoint: c.Endpoint, Trust: c.Trust("API server"), Kubeconfig: c.Options["kubeconfig"], Context: c.Options["context"],
+		Endpoint: c.Endpoint, Trust: c.Trust("the API server"), Kubeconfig: c.Options["kubeconfig"], Context: c.Options["context"],
 		Namespace: c.Options["namespace"], UserAgent: "bragg",
+	}
+	if a.Kubeconfig != "" {
+		a.Kubeconfig = c.FilePath(a.Kubeconfig)
 	}
 	if c.Endpoint == "" {
 		return api.New(a)

@@ -97,7 +97,10 @@ func readSettings(c target.Config) (settings, error) {
 		list.Errorf(place, "target-option", "option tolerations: %v", err)
 	}
 	if s.image == "" && len(c.Templates) == 0 {
-		list.Errorf(place, "target-option", "option image is missing: the container image of the agent, or with kind kubevirt the image that VMs boot")
+		list.Add(diag.Diagnostic{
+			Code: "target-option", Pos: place, Message: "option image is missing: the container image of the agent, or with kind kubevirt the image that VMs boot",
+			Hint: "bragg kube image writes it as an archive; push it, and write options: {image: REGISTRY/bragg-agent:TAG}",
+		})
 	}
 	if s.kind == rights.KindKubeVirt {
 		s.readVirt(c, value, &list)

@@ -57,6 +57,7 @@ type Client struct {
 	close   context.CancelFunc
 	calls   atomic.Int64
 	clock   serverClock
+	reached atomic.Bool // a call has succeeded
 }
 
 // Limits of calls: what this program sends at most, beside what the server allows each of its users.
@@ -124,10 +125,7 @@ func load(a Access) (config *rest.Config, namespace string, inside bool, err err
 	rules.ExplicitPath = a.Kubeconfig
 	deferred := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: a.Context})
 	if config, err = deferred.ClientConfig(); err != nil {
-		return nil, "", false, &diag.Error{
-			Code: "kube-config", Exit: diag.ExitData, Message: "read the kubeconfig", Err: err,
-			Hint: "options kubeconfig and context of the target file select it; kubectl config view shows what it has",
-		}
+		return nil, "", false, explainConfig(rules, a.Context, err)
 	}
 	namespace = a.Namespace
 	if namespace == "" {

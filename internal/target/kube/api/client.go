@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -115,10 +117,11 @@ func (c *Client) call(ctx context.Context, what string, do func(ctx context.Cont
 		done()
 		switch {
 		case err == nil:
+			c.reached.Store(true)
 			return nil
 		case ctx.Err() != nil:
 			return c.ended(ctx)
-		case attempt == retriesMax || !passing(err):
+		case attempt == retriesMax || !passing(err) || !c.reached.Load() && misconfigured(err):
 			return c.explain(what, err)
 		}
 		delay := pause
@@ -172,6 +175,16 @@ func passing(err error) bool {
 	}
 	var network net.Error
 	return errors.As(err, &network) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// misconfigured reports whether a call failed for a reason that is in the kubeconfig or the target file, as long as none has
+// succeeded. Later it may pass: a name server or a login program fails for a moment too.
+func misconfigured(err error) bool {
+	var pinned *trust.CertificateError
+	var refused *tls.CertificateVerificationError
+	var name *net.DNSError
+	return errors.As(err, &pinned) || errors.As(err, &refused) || errors.As(err, &name) && name.IsNotFound ||
+		strings.Contains(err.Error(), execMark)
 }
 
 // Get reads one object into a value of its type.

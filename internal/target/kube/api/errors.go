@@ -1,6 +1,7 @@
 package api
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/url"
@@ -30,6 +31,8 @@ const (
 	CodeRefused      = "kube-refused"
 	CodeMissing      = "kube-not-found"
 	CodeExists       = "kube-exists"
+	CodeLogin        = "kube-login"
+	CodeCertificate  = "kube-certificate"
 )
 
 // explain puts an error of a call into words: what was tried, what the cluster said, what to do.
@@ -41,14 +44,7 @@ func (c *Client) explain(what string, err error) error {
 		return e
 	}
 	if !errors.As(err, &status) {
-		e.Err = worded{err}
-		e.Code, e.Message = CodeUnreachable, fmt.Sprintf("%s: the API server %s does not answer", what, c.Host)
-		e.Hint = "kubectl get --raw /readyz shows whether it does"
-		var certificate *trust.CertificateError
-		if errors.As(err, &certificate) {
-			e.Hint = certificate.Hint
-		}
-		return e
+		return c.unanswered(what, err)
 	}
 	e.Err = worded{err}
 	switch text := strings.ToLower(err.Error()); {
@@ -82,6 +78,34 @@ func plain(err error) error {
 		return outer.Err
 	}
 	return err
+}
+
+// execMark is how the library begins the error of a login program of the kubeconfig. It has no type of its own.
+const execMark = "getting credentials: "
+
+// unanswered explains a call that the API server did not answer, or did not get.
+func (c *Client) unanswered(what string, err error) error {
+	err = plain(err)
+	e := &diag.Error{
+		Code: CodeUnreachable, Message: fmt.Sprintf("%s: the API server %s does not answer", what, c.Host), Exit: diag.ExitUnavailable, Err: worded{err},
+		Hint: "kubectl get --raw /readyz shows whether it does",
+	}
+	var pinned *trust.CertificateError
+	var refused *tls.CertificateVerificationError
+	switch _, login, ok := strings.Cut(err.Error(), execMark); {
+	case ok:
+		login, _, _ = strings.Cut(strings.TrimPrefix(login, "exec: "), "\n") // what follows is a lecture
+		e.Code, e.Err = CodeLogin, nil
+		e.Message = fmt.Sprintf("%s: the login program of the kubeconfig: %s", what, Words(login))
+		e.Hint = "kubectl get --raw /readyz runs the same program and shows its messages"
+	case errors.As(err, &pinned):
+		e.Code, e.Hint = CodeCertificate, pinned.Hint
+		e.Message = fmt.Sprintf("%s: reach the API server %s", what, c.Host)
+	case errors.As(err, &refused):
+		e.Code, e.Message = CodeCertificate, fmt.Sprintf("%s: reach the API server %s", what, c.Host)
+		e.Hint = "the kubeconfig is of another cluster, or its certificate-authority-data is old: fetch it again"
+	}
+	return e
 }
 
 // worded is an error of the server, with a bounded text.
