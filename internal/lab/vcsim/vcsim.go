@@ -179,6 +179,9 @@ func (s *Server) Front(front func(vCenter http.Handler) http.Handler) {
 	s.front.Store(&front)
 }
 
+// Handler answers requests of the API in this process.
+func (s *Server) Handler() http.Handler { return s.server.Config.Handler }
+
 // Client is the session of the harness.
 func (s *Server) Client() *govmomi.Client { return s.client }
 

@@ -48,6 +48,8 @@ type Options struct {
 	User     string
 	Password string
 	Trust    trust.Service
+	// Transport carries requests in place of connections to Endpoint; nil: those, with certificates that Trust accepts.
+	Transport http.RoundTripper
 }
 
 // Client is a connection to a vCenter. Its calls log in again after the session expired.
@@ -100,6 +102,9 @@ func Dial(ctx context.Context, o Options) (*Client, error) {
 	wire.UserAgent, wire.Namespace, wire.Version = "bragg", "urn:"+vim25.Namespace, vim25.Version
 	wire.CheckRedirect = func(*http.Request, []*http.Request) error { return errRedirect }
 	plant(wire.DefaultTransport(), secure)
+	if o.Transport != nil {
+		wire.Transport = o.Transport
+	}
 	l := &link{wire: wire, user: url.UserPassword(o.User, o.Password), host: u.Host}
 	inner, err := vim25.NewClient(ctx, repeating{l})
 	if err != nil {
