@@ -6,6 +6,7 @@
 package events
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -28,8 +29,7 @@ const (
 	// overlap is how far each query goes back: events get their time before they can be read.
 	overlap      = 30 * time.Second
 	textRunesMax = 300
-	// seenMax bounds the keys of events that are known; a query that goes back further than them repeats none, because it
-	// asks for later events.
+	// seenMax is how many keys of events are known before those are forgotten that are older than a query.
 	seenMax = 10_000
 )
 
@@ -99,27 +99,42 @@ func (w *watcher) poll(ctx context.Context) error {
 	if err != nil {
 		return w.vc.Explain("read the events of the cluster", err)
 	}
-	slices.SortFunc(found, func(a, b types.BaseEvent) int { return int(a.GetEvent().Key) - int(b.GetEvent().Key) })
-	if len(w.seen) > seenMax {
-		clear(w.seen)
-		for _, one := range found[:max(0, len(found)-seenMax)] {
-			w.seen[one.GetEvent().Key] = true
-		}
-	}
+	w.take(ctx, found, time.Now().Add(-w.offset))
+	return nil
+}
+
+// take reports those of the events that are new. now is that of the vCenter: an event of a host whose clock is ahead must not move the begin of
+// later queries there.
+func (w *watcher) take(ctx context.Context, found []types.BaseEvent, now time.Time) {
+	slices.SortFunc(found, func(a, b types.BaseEvent) int { return cmp.Compare(a.GetEvent().Key, b.GetEvent().Key) })
+	w.forget(found)
 	for _, one := range found {
 		e := one.GetEvent()
 		if w.seen[e.Key] {
 			continue
 		}
 		w.seen[e.Key] = true
-		if e.CreatedTime.After(w.since) {
+		if e.CreatedTime.After(w.since) && !e.CreatedTime.After(now) {
 			w.since = e.CreatedTime
 		}
 		if p, ok := w.convert(ctx, one); ok {
 			w.see(p)
 		}
 	}
-	return nil
+}
+
+// forget drops the keys of events that no later query returns: those that this one does not.
+func (w *watcher) forget(found []types.BaseEvent) {
+	if len(w.seen) <= seenMax {
+		return
+	}
+	kept := map[int32]bool{}
+	for _, one := range found {
+		if key := one.GetEvent().Key; w.seen[key] {
+			kept[key] = true
+		}
+	}
+	w.seen = kept
 }
 
 // convert makes an event of the vCenter one of the platform; false: it concerns neither our VMs nor our hosts, or this

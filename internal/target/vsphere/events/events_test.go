@@ -112,3 +112,45 @@ func TestKinds(t *testing.T) {
 		}
 	}
 }
+
+func lost(key int32, at time.Time) types.BaseEvent {
+	e := &types.HostConnectionLostEvent{HostEvent: types.HostEvent{Event: types.Event{Key: key, CreatedTime: at}}}
+	h := host("host-1")
+	e.Host = &h
+	return e
+}
+
+// Each event is reported once, also in a flood after which old keys are forgotten.
+func TestOnceInAFlood(t *testing.T) {
+	reported := map[time.Time]int{}
+	w := &watcher{source: source{}, own: func(string) bool { return false }, seen: map[int32]bool{}, see: func(p target.PlatformEvent) { reported[p.At]++ }}
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	var last []types.BaseEvent
+	for poll := range 3 {
+		flood := last // a query overlaps the one before
+		for i := range seenMax/2 + 1 {
+			key := int32(poll*seenMax + i)
+			flood = append(flood, lost(key, now.Add(time.Duration(key)*time.Millisecond)))
+		}
+		w.take(t.Context(), flood, now.Add(time.Hour))
+		last = flood[len(flood)-100:]
+	}
+	for at, n := range reported {
+		if n != 1 {
+			t.Fatalf("the event of %s was reported %d times", at, n)
+		}
+	}
+	if want := 3 * (seenMax/2 + 1); len(reported) != want || len(w.seen) > 2*seenMax {
+		t.Errorf("reported %d of %d events, know %d", len(reported), want, len(w.seen))
+	}
+}
+
+// The clock of a host that is hours ahead does not hide what happens meanwhile.
+func TestClockAhead(t *testing.T) {
+	w := &watcher{source: source{}, own: func(string) bool { return false }, seen: map[int32]bool{}, see: func(target.PlatformEvent) {}}
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	w.take(t.Context(), []types.BaseEvent{lost(1, now.Add(-time.Second)), lost(2, now.Add(5*time.Hour))}, now)
+	if w.since.After(now) {
+		t.Errorf("the next query begins at %s, and it is %s", w.since, now)
+	}
+}
