@@ -62,7 +62,7 @@ func NewClient(o Options, service, tokenHeader string) (*Client, error) {
 		return nil, fmt.Errorf("source %q: a credential over http:// can be read on the network", o.Source.Name)
 	}
 	return &Client{
-		name: o.Source.Name, base: o.Source.URL, user: o.User, secret: o.Secret, header: tokenHeader, hidden: hiding(o.User, o.Secret),
+		name: o.Source.Name, base: o.Source.URL, user: o.User, secret: o.Secret, header: tokenHeader, hidden: Hiding(o),
 		http: &http.Client{
 			Transport: transport, Timeout: requestTimeout,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -187,8 +187,9 @@ func (c *Client) Mask(text string) string {
 // Hide removes the credential from a text of the source, which may repeat what it was sent.
 func (c *Client) Hide(text string) string { return c.hidden.Replace(text) }
 
-// hiding replaces a secret in the forms in which it is sent and repeated. Shorter ones would be found in any text.
-func hiding(user, secret string) *strings.Replacer {
+// Hiding replaces the secret in the forms in which it is sent and repeated. Shorter ones would be found in any text.
+func Hiding(o Options) *strings.Replacer {
+	user, secret := o.User, o.Secret
 	if len(secret) < secretBytesMin {
 		return strings.NewReplacer()
 	}

@@ -52,7 +52,7 @@ func (r *reader) query(ctx context.Context, objects []object, wanted []counter, 
 			return nil, err
 		}
 		for _, one := range answer {
-			if metric, ok := one.(*types.PerfEntityMetricCSV); ok {
+			if metric, ok := one.(*types.PerfEntityMetricCSV); ok && byRef[metric.Entity].kind != "" {
 				out = append(out, samplesOf(byRef[metric.Entity], metric, known, &f)...)
 			}
 		}

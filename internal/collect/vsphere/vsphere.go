@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/vmware/govmomi/fault"
@@ -26,6 +27,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/collect"
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/httpbound"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/textio"
 	"github.com/braggdev/bragg/internal/trust"
@@ -40,11 +42,15 @@ const (
 	interval       = 20 * time.Second // of real-time statistics
 	logoutTimeout  = 5 * time.Second
 	reasonRunesMax = 300
+	answerBytesMax = 32 << 20
+	answerTimeMax  = 30 * time.Second
+	readingMax     = 256 << 20 // bytes of all answers of one reading
 )
 
 // reader is one session with a server.
 type reader struct {
 	o        collect.Options
+	hidden   *strings.Replacer // of the password
 	client   *vim25.Client
 	manager  *performance.Manager
 	sessions *session.Manager
@@ -71,7 +77,10 @@ func Open(ctx context.Context, o collect.Options) (collect.Collector, error) {
 		verified(transport, config)
 	}
 	transport.Proxy = nil
-	r := &reader{o: o}
+	// A redirection would repeat the login, with the password, at another address.
+	client.CheckRedirect = httpbound.Refuse
+	client.Transport = &httpbound.Transport{Next: transport, BytesMax: answerBytesMax, TimeMax: answerTimeMax}
+	r := &reader{o: o, hidden: collect.Hiding(o)}
 	if r.client, err = vim25.NewClient(ctx, client); err != nil {
 		return nil, r.explain(err)
 	}
@@ -121,6 +130,7 @@ func (r *reader) Collect(ctx context.Context) (collect.Reading, error) {
 }
 
 func (r *reader) read(ctx context.Context) (collect.Reading, error) {
+	ctx = httpbound.Budget(ctx, readingMax)
 	clock, err := methods.GetCurrentTime(ctx, r.client)
 	if err != nil {
 		return collect.Reading{}, err
@@ -160,13 +170,18 @@ func (r *reader) explain(err error) error {
 	if errors.As(err, &outer) {
 		err = outer.Err
 	}
-	return fmt.Errorf("source %q: %w", r.o.Source.Name, clipped{err})
+	return fmt.Errorf("source %q: %w", r.o.Source.Name, clipped{err, r.hidden})
 }
 
 // clipped bounds the text of an error of the server.
-type clipped struct{ error }
+type clipped struct {
+	error
+	hidden *strings.Replacer
+}
 
-func (c clipped) Error() string { return textio.Clip(textio.Line(c.error.Error()), reasonRunesMax) }
+func (c clipped) Error() string {
+	return textio.Clip(textio.Line(c.hidden.Replace(c.error.Error())), reasonRunesMax)
+}
 func (c clipped) Unwrap() error { return c.error }
 
 // Close implements collect.Collector: it logs out.

@@ -17,6 +17,8 @@ import (
 const (
 	pageLimit = 100
 	pagesMax  = 1000 // 100,000 objects
+	// listBytesMax bounds all pages of a list.
+	listBytesMax = 512 << 20
 	// conflictsMax bounds how often a change is made again because the object changed meanwhile.
 	conflictsMax = 8
 )
@@ -48,6 +50,7 @@ func decode(a Answer, what string, out any) error {
 // List reads all pages of a list. The objects are those of several moments if there is more than one page.
 func List[T any](ctx context.Context, c *Client, namespace, path string, query url.Values) ([]T, error) {
 	all := []T{}
+	bytesRead := 0
 	for page := range pagesMax {
 		q := url.Values{}
 		maps.Copy(q, query)
@@ -65,6 +68,10 @@ func List[T any](ctx context.Context, c *Client, namespace, path string, query u
 			return nil, fmt.Errorf("read the list of Prism for %s/%s: %w", namespace, path, err)
 		}
 		all = append(all, answer.Data...)
+		bytesRead += len(a.Body)
+		if len(all) > pageLimit*pagesMax || bytesRead > listBytesMax {
+			return nil, fmt.Errorf("read the list of Prism for %s/%s: more than %d objects or %d MiB", namespace, path, pageLimit*pagesMax, listBytesMax>>20)
+		}
 		if len(answer.Data) < pageLimit || len(all) == answer.Metadata.TotalAvailableResults {
 			return all, nil
 		}

@@ -97,6 +97,9 @@ func (c *Client) words(messages []string) string {
 // messagesIn finds the messages of an error, which the versions of the API keep in different places.
 func messagesIn(body []byte) []string {
 	var tree any
+	if len(body) > errorBytesMax {
+		return nil
+	}
 	if json.Unmarshal(body, &tree) != nil {
 		return nil // a page of a proxy
 	}
@@ -108,6 +111,8 @@ func messagesIn(body []byte) []string {
 const (
 	depthMax    = 8
 	messagesMax = 5
+	// errorBytesMax is more than any error has: in memory, small objects take a hundred times their text.
+	errorBytesMax = 1 << 20
 )
 
 func collect(node any, found *[]string, depth int) {

@@ -56,7 +56,7 @@ func (l *link) explain(action string, err error) error {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.Is(err, ErrClosed), errors.As(err, &known):
 		return fmt.Errorf("%s: %w", action, err)
 	}
-	e := &diag.Error{Code: "vsphere-error", Exit: diag.ExitUnavailable, Message: action, Err: &cause{err}}
+	e := &diag.Error{Code: "vsphere-error", Exit: diag.ExitUnavailable, Message: action, Err: &cause{err, l.scrub}}
 	var certificate *trust.CertificateError
 	var denied *types.NoPermission
 	switch status := statusOf(err); {
@@ -88,10 +88,13 @@ func isFault[T any](err error, to *T) bool {
 }
 
 // cause is an error of vCenter on one line, with the name of its fault.
-type cause struct{ err error }
+type cause struct {
+	err   error
+	scrub func(string) string // of the password
+}
 
 func (c *cause) Error() string {
-	text := textio.Clip(textio.Line(c.err.Error()), saidRunesMax)
+	text := textio.Clip(textio.Line(c.scrub(c.err.Error())), saidRunesMax)
 	text = strings.TrimPrefix(text, "ServerFaultCode: ")
 	if kind := kindOf(c.err); kind != "" && !strings.Contains(text, kind) {
 		if text == "" {

@@ -3,6 +3,7 @@ package vcenter
 import (
 	"context"
 	"errors"
+	"html"
 	"net"
 	"net/http"
 	"net/url"
@@ -130,6 +131,20 @@ func (l *link) logout(ctx context.Context) {
 }
 
 func (l *link) hangUp() { l.wire.DefaultTransport().CloseIdleConnections() }
+
+// scrub removes the password from a text of the vCenter, or of a proxy before it, which may repeat what it received.
+func (l *link) scrub(text string) string {
+	password, _ := l.user.Password()
+	for _, form := range []string{password, html.EscapeString(password)} {
+		if len(form) >= passwordMin {
+			text = strings.ReplaceAll(text, form, "…")
+		}
+	}
+	return text
+}
+
+// passwordMin: a shorter one would be found in any text.
+const passwordMin = 4
 
 func (l *link) name() string { return l.user.Username() }
 

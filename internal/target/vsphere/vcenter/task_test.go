@@ -41,7 +41,7 @@ func simulated(t *testing.T) (*simulator.Model, *Client) {
 	s := model.Service.NewServer()
 	t.Cleanup(s.Close)
 	sum := sha256.Sum256(s.Certificate().Raw)
-	c, err := Dial(t.Context(), Options{Endpoint: s.URL.Host, User: "u", Password: "secret-of-u", Trust: trust.Service{Fingerprint: hex.EncodeToString(sum[:])}})
+	c, err := Dial(t.Context(), Options{Endpoint: s.URL.Host, User: "u", Password: password, Trust: trust.Service{Fingerprint: hex.EncodeToString(sum[:])}})
 	if err != nil {
 		t.Fatal(err)
 	}

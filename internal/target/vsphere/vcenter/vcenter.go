@@ -25,22 +25,21 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/httpbound"
 	"github.com/braggdev/bragg/internal/trust"
 )
 
 // Bounds of one call.
 const (
-	// answerMax is how long vCenter may take to begin its answer.
-	answerMax  = 2 * time.Minute
-	dialMax    = 20 * time.Second
-	goodbyeMax = 5 * time.Second
+	// answerMax is how long vCenter may take to begin its answer, and then to end it.
+	answerMax      = 2 * time.Minute
+	answerBytesMax = 256 << 20
+	dialMax        = 20 * time.Second
+	goodbyeMax     = 5 * time.Second
 )
 
 // ErrClosed is the error of a closed Client.
 var ErrClosed = errors.New("the target is closed")
-
-// errRedirect refuses to send a login to where a redirection points.
-var errRedirect = errors.New("it redirects to another address, which is refused")
 
 // Options describe a vCenter.
 type Options struct {
@@ -100,11 +99,13 @@ func Dial(ctx context.Context, o Options) (*Client, error) {
 	}
 	wire := soap.NewClient(u, true) // certificates are checked by secure
 	wire.UserAgent, wire.Namespace, wire.Version = "bragg", "urn:"+vim25.Namespace, vim25.Version
-	wire.CheckRedirect = func(*http.Request, []*http.Request) error { return errRedirect }
 	plant(wire.DefaultTransport(), secure)
-	if o.Transport != nil {
-		wire.Transport = o.Transport
+	wire.CheckRedirect = httpbound.Refuse // the login would go with it
+	next := o.Transport
+	if next == nil {
+		next = wire.DefaultTransport()
 	}
+	wire.Transport = &httpbound.Transport{Next: next, BytesMax: answerBytesMax, TimeMax: answerMax}
 	l := &link{wire: wire, user: url.UserPassword(o.User, o.Password), host: u.Host}
 	inner, err := vim25.NewClient(ctx, repeating{l})
 	if err != nil {
