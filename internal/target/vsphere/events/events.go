@@ -44,11 +44,11 @@ type Source interface {
 // Watch calls see for events of the cluster from now on, until ctx ends.
 func Watch(ctx context.Context, vc *vcenter.Client, cluster types.ManagedObjectReference, s Source, see func(target.PlatformEvent)) error {
 	w := &watcher{vc: vc, cluster: cluster, source: s, see: see, own: vc.IsUser, seen: map[int32]bool{}}
-	began, offset, err := vc.Now(ctx)
+	began, here, err := vc.Now(ctx)
 	if err != nil {
 		return unless(ctx, err)
 	}
-	w.began, w.since, w.offset = began, began, offset
+	w.began, w.since, w.offset = began, began, here.Sub(began)
 	pause := pollPause
 	for {
 		err := w.poll(ctx)

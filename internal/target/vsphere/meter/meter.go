@@ -3,7 +3,8 @@
 //	SampleNodes, SampleVMs ──▶ QueryPerf of all hosts and VMs, in batches ──▶ newest interval of each ──▶ samples
 //
 // ESXi makes a value every 20 seconds, and vCenter shows it some seconds later. So a sample is up to half a minute old, and
-// a load of a few seconds is a part of one value only: Facts says so. A value that the platform does not have is missing.
+// a load of a few seconds is a part of one value only: Facts says so. A value that the platform does not have is missing. The time of a sample is
+// the end of its interval by the clock of this program: that of the vCenter is read with each query, as it may be off, and may be set meanwhile.
 package meter
 
 import (
@@ -28,8 +29,6 @@ const (
 	entitiesMax = 50
 	// queryPause is the least time between two queries of the same objects: callers poll more often than values change.
 	queryPause = 2 * time.Second
-	// clockLife is how long a measured difference of clocks is used.
-	clockLife = 10 * time.Minute
 )
 
 // Machine is a VM that is on.
@@ -52,8 +51,6 @@ type Meter struct {
 
 	mu       sync.Mutex
 	counters map[string]int32 // of the vCenter, by name
-	offset   time.Duration    // of its clock
-	clocked  time.Time
 	nodes    reading
 	vms      map[string]*reading // by mark
 }
@@ -61,18 +58,18 @@ type Meter struct {
 // reading is the last query of some objects.
 type reading struct {
 	at   time.Time
-	seen map[string]time.Time // the newest interval that was returned, by object
+	seen map[string]stamp // of the newest interval that was returned, by object
 }
 
 // fresh reports whether s is newer than what was returned of its object, and remembers it.
 func (r *reading) fresh(object types.ManagedObjectReference, s *series) bool {
-	if s == nil || !s.at.After(r.seen[object.Value]) {
+	if s == nil || !s.after(r.seen[object.Value]) {
 		return false
 	}
 	if r.seen == nil {
-		r.seen = map[string]time.Time{}
+		r.seen = map[string]stamp{}
 	}
-	r.seen[object.Value] = s.at
+	r.seen[object.Value] = s.stamp
 	return true
 }
 
@@ -117,7 +114,7 @@ func (m *Meter) SampleNodes(ctx context.Context) ([]target.NodeSample, error) {
 		for _, name := range slices.Sorted(maps.Keys(hostMetrics)) {
 			if v, ok := s.total(name); ok {
 				metric := hostMetrics[name]
-				values = append(values, target.NodeSample{NodeID: h.Value, Metric: metric.name, At: s.at.Add(m.offset), Value: v * metric.factor})
+				values = append(values, target.NodeSample{NodeID: h.Value, Metric: metric.name, At: s.at, Value: v * metric.factor})
 			}
 		}
 	}
@@ -176,32 +173,25 @@ func (m *Meter) SampleVMs(ctx context.Context, tag target.Tag) ([]target.NodeSam
 		}
 		for _, v := range s.ofVM(one.VCPUs) {
 			all = append(all, target.VMSample{
-				VM: one.VM.Name, Group: one.VM.Group, NodeID: one.VM.NodeID, Metric: v.metric, At: s.at.Add(m.offset), Value: v.value,
+				VM: one.VM.Name, Group: one.VM.Group, NodeID: one.VM.NodeID, Metric: v.metric, At: s.at, Value: v.value,
 			})
 		}
 	}
 	return nodes, all, nil
 }
 
-// prepare reads which counters there are, and the clock.
+// prepare reads which counters there are.
 func (m *Meter) prepare(ctx context.Context) error {
-	if m.counters == nil {
-		found, err := performance.NewManager(m.vc.Client).CounterInfoByName(ctx)
-		if err != nil {
-			return m.vc.Explain("read the list of counters", err)
-		}
-		m.counters = map[string]int32{}
-		for name, c := range found {
-			m.counters[name] = c.Key
-		}
-	}
-	if time.Since(m.clocked) < clockLife {
+	if m.counters != nil {
 		return nil
 	}
-	_, offset, err := m.vc.Now(ctx)
+	found, err := performance.NewManager(m.vc.Client).CounterInfoByName(ctx)
 	if err != nil {
-		return err
+		return m.vc.Explain("read the list of counters", err)
 	}
-	m.offset, m.clocked = offset, time.Now()
+	m.counters = map[string]int32{}
+	for name, c := range found {
+		m.counters[name] = c.Key
+	}
 	return nil
 }

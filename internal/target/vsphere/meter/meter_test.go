@@ -34,8 +34,8 @@ func TestValuesOfVM(t *testing.T) {
 		reads: {"scsi0:1": {1, 300}, "scsi0:2": {1, 100}}, readMicros: {"scsi0:1": {1, 1000}, "scsi0:2": {1, 5000}},
 		writes: {"scsi0:1": {1, 0}}, writeMicros: {"scsi0:1": {1, 900}}, writeKiB: {"scsi0:1": {1, 8}, "scsi0:2": {1, 2}},
 	}))
-	if !s.at.Equal(at.Add(20 * time.Second)) {
-		t.Errorf("the newest interval is of %v", s.at)
+	if !s.raw.Equal(at.Add(20 * time.Second)) {
+		t.Errorf("the newest interval is of %v", s.raw)
 	}
 	want := map[target.VMMetric]float64{
 		target.VMCPUUsage: 0.25, target.VMCPUSteal: 0.1, target.VMReads: 400, target.VMReadTime: 0.002, target.VMWrites: 0,

@@ -11,9 +11,21 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 )
 
+// stamp is the end of an interval.
+type stamp struct {
+	raw time.Time // as the vCenter shows it
+	at  time.Time // by the clock of this program
+}
+
+// after reports whether s is of a later interval than one that was returned; the zero value of which means none. The clock of a vCenter may be
+// set back.
+func (s stamp) after(returned stamp) bool {
+	return s.raw.After(returned.raw) || s.raw.Before(returned.raw) && s.at.Sub(returned.at) > intervalSeconds*time.Second/2
+}
+
 // series is the newest interval of one object.
 type series struct {
-	at     time.Time
+	stamp
 	values map[string]map[string]int64 // by counter and instance
 }
 
@@ -37,6 +49,10 @@ func (m *Meter) query(ctx context.Context, objects []types.ManagedObjectReferenc
 	if len(ids) == 0 {
 		return found, nil
 	}
+	at, here, err := m.vc.Now(ctx)
+	if err != nil {
+		return nil, err
+	}
 	for batch := range slices.Chunk(objects, entitiesMax) {
 		var specs []types.PerfQuerySpec
 		for _, o := range batch {
@@ -51,6 +67,7 @@ func (m *Meter) query(ctx context.Context, objects []types.ManagedObjectReferenc
 		for _, one := range answer {
 			if metric, ok := one.(*types.PerfEntityMetric); ok {
 				if s := newest(metric, known); s != nil {
+					s.at = here.Add(s.raw.Sub(at))
 					found[metric.Entity] = s
 				}
 			}
@@ -70,7 +87,7 @@ func newest(m *types.PerfEntityMetric, known map[int32]string) *series {
 	if last < 0 {
 		return nil
 	}
-	s := &series{at: m.SampleInfo[last].Timestamp, values: map[string]map[string]int64{}}
+	s := &series{stamp: stamp{raw: m.SampleInfo[last].Timestamp}, values: map[string]map[string]int64{}}
 	for _, one := range m.Value {
 		ints, ok := one.(*types.PerfMetricIntSeries)
 		name := ""

@@ -152,14 +152,14 @@ func (c *Client) Collector() *property.Collector { return property.DefaultCollec
 // Explain puts the action before an error, and names what the user can do.
 func (c *Client) Explain(action string, err error) error { return c.link.explain(action, err) }
 
-// Now reads vCenter's clock. offset is to be added to its times to get those of this program.
-func (c *Client) Now(ctx context.Context) (at time.Time, offset time.Duration, err error) {
+// Now reads vCenter's clock: at is its time when it was here by the clock of this program.
+func (c *Client) Now(ctx context.Context) (at, here time.Time, err error) {
 	before := time.Now()
 	now, err := methods.GetCurrentTime(ctx, c.Client)
 	if err != nil {
-		return time.Time{}, 0, c.Explain("read the clock of the vCenter", err)
+		return time.Time{}, time.Time{}, c.Explain("read the clock of the vCenter", err)
 	}
-	return *now, before.Add(time.Since(before) / 2).Sub(*now), nil
+	return *now, before.Add(time.Since(before) / 2), nil
 }
 
 // SessionKey is the identity of the current session, which some calls want.
