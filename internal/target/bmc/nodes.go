@@ -65,6 +65,16 @@ func OpenNodes(ctx context.Context, c target.Config, s Surveyor) (*Nodes, error)
 	return n, errors.Join(errs...)
 }
 
+// Tune sets the options of all switches before their first use: simulated BMCs need less patience than real ones. n may be nil.
+func (n *Nodes) Tune(o Options) {
+	if n == nil {
+		return
+	}
+	for _, s := range n.switches {
+		s.o = o.defaults()
+	}
+}
+
 func nodeName(n target.NodeConfig) string {
 	if n.Name != "" {
 		return n.Name

@@ -2,8 +2,10 @@ package vsphere
 
 import (
 	"testing"
+	"time"
 
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/target/bmc"
 	"github.com/braggdev/bragg/internal/target/targettest"
 )
 
@@ -14,6 +16,7 @@ func TestContract(t *testing.T) {
 	open := func(t *testing.T) target.Target {
 		v := r.open(t)
 		v.(target.NodeLimiter).LimitNodesOff(1)
+		v.(powered).power.bmcs.Tune(bmc.Options{Poll: 20 * time.Millisecond, Settle: 100 * time.Millisecond})
 		return v
 	}
 	targettest.Run(t, targettest.Harness{
