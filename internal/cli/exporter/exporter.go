@@ -156,11 +156,19 @@ func (o options) do(ctx context.Context, p *console.Process, e *exporter.Exporte
 		return fmt.Errorf("serve metrics: %w", err)
 	}
 	if o.webConfig == "" {
-		fmt.Fprintf(p.Stderr, "metrics: http://%s/metrics\n", listener.Addr())
+		fmt.Fprintf(p.Stderr, "metrics: http://%s/metrics%s\n", listener.Addr(), openTo(listener.Addr()))
 	} else {
 		fmt.Fprintf(p.Stderr, "metrics: %s, with TLS and users of %s\n", listener.Addr(), textio.Line(o.webConfig))
 	}
 	return e.Serve(ctx, listener, o.webConfig)
+}
+
+// openTo says that an address without TLS and users can be reached from other machines; "" if it cannot.
+func openTo(a net.Addr) string {
+	if at, ok := a.(*net.TCPAddr); ok && at.IP.IsLoopback() {
+		return ""
+	}
+	return ", for every machine that reaches it: --web-config-file sets TLS and users"
 }
 
 // unavailable gives an error without an exit code that of a target that is away.

@@ -192,6 +192,9 @@ func TestRefusedPush(t *testing.T) {
 		"307": func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, elsewhere.URL, http.StatusTemporaryRedirect)
 		},
+		"you sent": func(w http.ResponseWriter, r *http.Request) {
+			http.Error(w, "you sent "+r.Header.Get("Authorization"), http.StatusBadRequest)
+		},
 		"inconsistent lot": func(w http.ResponseWriter, r *http.Request) { http.Error(w, "inconsistent lot", http.StatusBadRequest) },
 	} {
 		server := httptest.NewServer(handler)

@@ -2,6 +2,7 @@ package exporter
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -23,6 +25,7 @@ import (
 	"github.com/prometheus/exporter-toolkit/web"
 
 	"github.com/braggdev/bragg/internal/collect"
+	"github.com/braggdev/bragg/internal/httpbound"
 	"github.com/braggdev/bragg/internal/textio"
 	"github.com/braggdev/bragg/internal/wait"
 )
@@ -36,7 +39,10 @@ const (
 	scrapesAtOnce  = 4
 	headerBytesMax = 16 << 10
 	pushTimeout    = 15 * time.Second
-	reasonRunesMax = 300
+	secretBytesMin = 4 // a shorter one would be found in any text
+
+	pushAnswerBytesMax = 1 << 20
+	reasonRunesMax     = 300
 )
 
 // Serve answers scrapes of /metrics on a listener until ctx ends, and closes it. Each scrape reads the sources first. webConfig is the path of a
@@ -177,7 +183,10 @@ func (g Gateway) Validate() error {
 // Push reads the sources and replaces the group of the gateway every interval, until ctx ends; once if every is 0. A push that fails is
 // reported by the exporter's Report and repeated with the next one.
 func (e *Exporter) Push(ctx context.Context, g Gateway, every time.Duration) error {
-	client := &http.Client{Timeout: pushTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := &http.Client{
+		Timeout: pushTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport: &httpbound.Transport{Next: http.DefaultTransport, BytesMax: pushAnswerBytesMax},
+	}
 	defer client.CloseIdleConnections()
 	var snapshot Snapshot
 	latest := prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) { return snapshot.Gatherer().Gather() })
@@ -192,25 +201,34 @@ func (e *Exporter) Push(ctx context.Context, g Gateway, every time.Duration) err
 		var failed error
 		snapshot, failed = e.Twice(ctx)
 		if err := p.PushContext(ctx); err != nil {
-			return pushed(err)
+			return g.pushed(err)
 		}
 		return failed
 	}
 	wait.NowAndEvery(ctx, every, func() {
 		snapshot, _ = e.Read(ctx) // bragg_source_up says so
 		if err := p.PushContext(ctx); err != nil && ctx.Err() == nil && e.Report != nil {
-			e.Report(g.Job, pushed(err))
+			e.Report(g.Job, g.pushed(err))
 		}
 	})
 	if g.Delete {
 		if err := p.Delete(); err != nil { // its client has a timeout
-			return pushed(err)
+			return g.pushed(err)
 		}
 	}
 	return nil
 }
 
-// pushed is an error of the gateway, whose answer may be long.
-func pushed(err error) error {
-	return fmt.Errorf("push metrics: %s", textio.Clip(textio.Line(err.Error()), reasonRunesMax))
+// pushed is an error of the gateway, whose answer may be long and may repeat what it was sent.
+func (g Gateway) pushed(err error) error {
+	text := err.Error()
+	_, credential, _ := strings.Cut(g.Authorization, " ") // "Basic dXNlcjpwYXNz"
+	user, _ := base64.StdEncoding.DecodeString(credential)
+	_, password, _ := strings.Cut(string(user), ":")
+	for _, secret := range []string{g.Authorization, credential, password} {
+		if len(secret) >= secretBytesMin {
+			text = strings.ReplaceAll(text, secret, "***")
+		}
+	}
+	return fmt.Errorf("push metrics: %s", textio.Clip(textio.Line(text), reasonRunesMax))
 }
