@@ -339,7 +339,7 @@ var contracts = map[string]contract{
 	"platform-event": {
 		fires: event(interval.Event{AtNanos: 50 * second, Kind: interval.EventPlatform, Platform: interval.PlatformNodeDown, Subject: "host-2",
 			Node: "b", Message: "Host host-2 is not responding"}), severity: finding.Warning,
-		claim:  "The platform reported at 0:50 about host-2, while w ran: Host host-2 is not responding.",
+		claim:  "Platform event on host-2 at 0:50, during w: Host host-2 is not responding.",
 		silent: event(interval.Event{AtNanos: 5 * second, Kind: interval.EventPlatform, Platform: interval.PlatformNodeDown, Subject: "host-2", Message: "x"}),
 	},
 	"identical-samples": {

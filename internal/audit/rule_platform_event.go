@@ -21,7 +21,7 @@ var platformEvent = rule.Rule{
 		"storage lost its redundancy. Numbers of that time are those of a degraded platform, or of one that rebuilds. What the run did " +
 		"itself is expected, such as a node that it powered off: its severity is info. Moves of VMs have a rule of their own, " +
 		"vm-moved.",
-	Example: `The platform reported at 4:10 about host-2, while OLTP ran: Host host-2 in Cluster is not responding.`,
+	Example: `Platform event on host-2 at 4:10, during OLTP: Host host-2 in Cluster is not responding.`,
 	Check:   checkPlatformEvent,
 }
 
@@ -41,7 +41,7 @@ func checkPlatformEvent(in *rule.Input) []finding.Finding {
 			continue
 		}
 		f := finding.Finding{Severity: finding.Warning, Subject: e.Subject, FromNanos: e.AtNanos, ToNanos: e.AtNanos,
-			Claim:  fmt.Sprintf("The platform reported at %s%s, while %s ran: %s", unit.FormatClock(e.AtNanos), about(e), ran, sentence(e.Message)),
+			Claim:  fmt.Sprintf("Platform event%s at %s, during %s: %s", about(e), unit.FormatClock(e.AtNanos), ran, sentence(e.Message)),
 			Advice: "Repair what the platform reports, wait until it has its redundancy again, then repeat the run."}
 		if e.Platform == interval.PlatformNodeUp || causedByRun(in, e) {
 			f.Severity, f.Advice = finding.Info, ""
@@ -73,16 +73,14 @@ func about(e interval.Event) string {
 	if e.Subject == "" {
 		return ""
 	}
-	return " about " + e.Subject
+	return " on " + e.Subject
 }
 
 // causedByRun reports whether the event is what a step of the run does: it had powered off the node, or the VM on it, before.
 func causedByRun(in *rule.Input, e interval.Event) bool {
 	for _, before := range in.Events {
-		if before.AtNanos > e.AtNanos {
-			return false
-		}
 		switch {
+		case before.AtNanos > e.AtNanos: // and go on: an operation is recorded when its start is known for sure, after later events
 		case before.Kind == interval.EventAnnotation && before.CutByRun && before.Subject == e.Subject && e.Subject != "":
 			return true
 		case before.Kind == interval.EventOperationStarted && cutsPower(before.Operation) && (before.Subject == e.Subject || before.Node == e.Node && e.Node != ""):

@@ -223,10 +223,11 @@ func TestRules(t *testing.T) {
 		}, "vm-moved", finding.Warning, "differs from the scenario from then on. The platform reports: DRS migrated vm-1 from a to b."},
 		{"a node that the run itself powered off", func(m *made) {
 			m.in.Events = []interval.Event{
+				{AtNanos: 51 * second, Kind: interval.EventAnnotation, Message: "recorded before what began earlier"},
 				{AtNanos: 40 * second, Kind: interval.EventOperationStarted, Operation: interval.OperationNodeOff, Subject: "host-2"},
 				{AtNanos: 50 * second, Kind: interval.EventPlatform, Platform: interval.PlatformNodeDown, Subject: "host-2", Message: "Host host-2 is not responding."},
 			}
-		}, "platform-event", finding.Info, "while w ran: Host host-2 is not responding."},
+		}, "platform-event", finding.Info, "during w: Host host-2 is not responding."},
 		{"a ramp of the job file", func(m *made) {
 			leavesOut(result.WarmUp{FromNanos: 10 * second, ToNanos: 18 * second, Steady: true, Ramp: true})(m)
 		}, "warm-up-left-out", finding.Info, "w: its first 8 s are left out of Rate: its job file counts no operations in that time (ramp_time)."},

@@ -127,7 +127,7 @@ func TestLossByOurOwnHandIsExpected(t *testing.T) {
 					t.Errorf("outcome %+v", outcome)
 				}
 				if !slices.ContainsFunc(l.Messages(interval.EventAnnotation), func(m string) bool {
-					return strings.Contains(m, "Workers-0002, which this run powered off")
+					return strings.Contains(m, "load lost on Workers-0002 (powered off by this run)")
 				}) {
 					t.Errorf("annotations %q", l.Messages(interval.EventAnnotation))
 				}

@@ -248,7 +248,7 @@ func (l *loads) settle(run *loadRun, m *member) {
 	if m.err != nil && l.expected(m) {
 		l.engine.emit(interval.Event{Kind: interval.EventAnnotation, Phase: l.engine.phaseName(), Workload: run.spec.Workload,
 			Instance: run.instance, Prefill: run.spec.Prefill, Group: run.group, Subject: m.vm.Name, CutByRun: true,
-			Message: fmt.Sprintf("%s ended on %s, which this run powered off", run.spec.Workload, m.vm.Name)})
+			Message: fmt.Sprintf("%s: load lost on %s (powered off by this run)", run.spec.Workload, m.vm.Name)})
 		m.err = nil
 	} else if m.err != nil {
 		m.nameServer()

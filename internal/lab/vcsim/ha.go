@@ -43,7 +43,8 @@ func (s *Server) failOver(lost *simulator.HostSystem) {
 	if s.HostState(lost) == string(types.HostSystemConnectionStateConnected) {
 		return
 	}
-	s.report(&types.EventEx{EventTypeId: "com.vmware.vc.HA.DasHostFailedEvent", Severity: "error"}, nil, lost)
+	s.report(&types.EventEx{EventTypeId: "com.vmware.vc.HA.DasHostFailedEvent", Severity: "error"}, nil, lost,
+		fmt.Sprintf("vSphere HA detected a host failure on host %s in the cluster", lost.Name))
 	disabled := s.withoutHA()
 	var others []*simulator.HostSystem
 	for _, h := range s.Hosts() {
@@ -64,7 +65,8 @@ func (s *Server) failOver(lost *simulator.HostSystem) {
 		switch {
 		case !on:
 		case disabled[ref]:
-			s.report(&types.EventEx{EventTypeId: "com.vmware.vc.HA.VMIsHADisabledRestartEvent", Severity: "info"}, vm, lost)
+			s.report(&types.EventEx{EventTypeId: "com.vmware.vc.HA.VMIsHADisabledRestartEvent", Severity: "info"}, vm, lost,
+				fmt.Sprintf("vSphere HA did not attempt to restart %s on host %s, because vSphere HA restart is disabled for it", vm.Name, lost.Name))
 		default:
 			s.restart(vm, lost, others[i%len(others)])
 		}
@@ -83,7 +85,8 @@ func (s *Server) restart(vm *simulator.VirtualMachine, from, to *simulator.HostS
 		})
 	})
 	s.guests.changes <- change{vm: vm.Self, on: true}
-	s.report(&types.EventEx{EventTypeId: "com.vmware.vc.ha.VmRestartedByHAEvent", Severity: "warning"}, vm, to)
+	s.report(&types.EventEx{EventTypeId: "com.vmware.vc.ha.VmRestartedByHAEvent", Severity: "warning"}, vm, to,
+		fmt.Sprintf("vSphere HA restarted virtual machine %s on host %s", vm.Name, to.Name))
 }
 
 // withoutHA are the VMs that HA does not restart.
@@ -107,17 +110,15 @@ func (s *Server) withoutHA() map[types.ManagedObjectReference]bool {
 	return off
 }
 
-// report makes an event of the vCenter.
-func (s *Server) report(e types.BaseEvent, vm *simulator.VirtualMachine, h *simulator.HostSystem) {
+// report makes an event of the vCenter, with the text that a real one gives it.
+func (s *Server) report(e types.BaseEvent, vm *simulator.VirtualMachine, h *simulator.HostSystem, text string) {
 	about := e.GetEvent()
 	about.Host = &types.HostEventArgument{EntityEventArgument: types.EntityEventArgument{Name: h.Name}, Host: h.Self}
-	about.FullFormattedMessage = fmt.Sprintf("host %s", h.Name)
+	about.FullFormattedMessage = text
 	if vm != nil {
 		about.Vm = &types.VmEventArgument{EntityEventArgument: types.EntityEventArgument{Name: vm.Name}, Vm: vm.Self}
-		about.FullFormattedMessage = fmt.Sprintf("VM %s on host %s", vm.Name, h.Name)
 	}
 	if x, ok := e.(*types.EventEx); ok {
-		about.FullFormattedMessage = x.EventTypeId + ": " + about.FullFormattedMessage
 		x.ObjectType, x.ObjectId = h.Self.Type, h.Self.Value // without them the simulator panics, with its locks held
 		if vm != nil {
 			x.ObjectType, x.ObjectId = vm.Self.Type, vm.Self.Value

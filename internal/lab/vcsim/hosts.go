@@ -47,9 +47,9 @@ func (s *Server) SetHostPower(host string, on bool) {
 	switch {
 	case !changed:
 	case on:
-		s.report(&types.HostConnectedEvent{}, nil, h)
+		s.report(&types.HostConnectedEvent{}, nil, h, fmt.Sprintf("Connected to host %s", h.Name))
 	default:
-		s.report(&types.HostConnectionLostEvent{}, nil, h)
+		s.report(&types.HostConnectionLostEvent{}, nil, h, fmt.Sprintf("Host %s is not responding", h.Name))
 		if s.options.HA > 0 {
 			s.work.Go(func() { s.failOver(h) })
 		}

@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/vmware/govmomi/event"
@@ -145,10 +146,7 @@ func (w *watcher) convert(ctx context.Context, one types.BaseEvent) (target.Plat
 	if kind == "" {
 		return target.PlatformEvent{}, false
 	}
-	p := target.PlatformEvent{At: e.CreatedTime.Add(w.offset), Kind: kind, Text: textio.Clip(textio.Line(e.FullFormattedMessage), textRunesMax)}
-	if p.Text == "" {
-		p.Text = nameOf(one)
-	}
+	p := target.PlatformEvent{At: e.CreatedTime.Add(w.offset), Kind: kind, Text: textOf(one, "")}
 	vm, host := subject(one)
 	if host != nil {
 		p.NodeID = host.Value
@@ -162,6 +160,7 @@ func (w *watcher) convert(ctx context.Context, one types.BaseEvent) (target.Plat
 			return p, false // the run's own operations are events of the run already
 		}
 		p.VM = w.source.VMName(ctx, *vm)
+		p.Text = textOf(one, p.VM)
 		return p, p.VM != ""
 	case target.PlatformNodeDown, target.PlatformNodeUp:
 		if from != nil {
@@ -171,7 +170,22 @@ func (w *watcher) convert(ctx context.Context, one types.BaseEvent) (target.Plat
 	}
 	if vm != nil {
 		p.VM = w.source.VMName(ctx, *vm)
+		p.Text = textOf(one, p.VM)
 		return p, p.VM != "" && (e.UserName == "" || !w.own(e.UserName))
 	}
 	return p, true
+}
+
+// textOf is the vCenter's own text, with the name that a VM has in the run: the one in the inventory also says whose it is, and is longer
+// than what happened.
+func textOf(one types.BaseEvent, vm string) string {
+	e := one.GetEvent()
+	text := e.FullFormattedMessage
+	if vm != "" && e.Vm != nil && e.Vm.Name != "" {
+		text = strings.ReplaceAll(text, e.Vm.Name, vm)
+	}
+	if text == "" {
+		return nameOf(one)
+	}
+	return textio.Clip(textio.Line(text), textRunesMax)
 }

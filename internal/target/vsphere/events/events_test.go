@@ -154,3 +154,19 @@ func TestClockAhead(t *testing.T) {
 		t.Errorf("the next query begins at %s, and it is %s", w.since, now)
 	}
 }
+
+// A VM has the name of the run in the texts of the vCenter.
+func TestNamesInTexts(t *testing.T) {
+	e := &types.VmPoweredOffEvent{VmEvent: types.VmEvent{Event: types.Event{
+		Vm:                   &types.VmEventArgument{EntityEventArgument: types.EntityEventArgument{Name: "bragg-OLTP-0001-81-54"}},
+		FullFormattedMessage: "bragg-OLTP-0001-81-54 on host-1 is powered off",
+	}}}
+	for vm, want := range map[string]string{"OLTP-0001": "OLTP-0001 on host-1 is powered off", "": "bragg-OLTP-0001-81-54 on host-1 is powered off"} {
+		if got := textOf(e, vm); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	if got := textOf(&types.VmPoweredOffEvent{}, "OLTP-0001"); got != "VmPoweredOffEvent" {
+		t.Errorf("without a text: %q", got)
+	}
+}
