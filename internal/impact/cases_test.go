@@ -279,6 +279,20 @@ func TestRounds(t *testing.T) {
 	}
 }
 
+// TestCloseRounds: rounds that are too close to be events of their own are counted, and not the VMs of each as further VMs.
+func TestCloseRounds(t *testing.T) {
+	events := step("snapshots", 1, 100, 130)
+	for round := range 8 {
+		of := operated(1+round, interval.OperationSnapshot, "", 100+3*float64(round), 101+3*float64(round))
+		of[0].Count, of[1].Count = 2, 2
+		events = append(events, of...)
+	}
+	i := only(t, course{vms: []string{"vm0", "vm1"}, seconds: 200, events: events, operations: func(string, int) int { return 1000 }})
+	if title := impact.Title(i); i.VMs != 2 || title != "8 snapshots of 2 VMs" {
+		t.Errorf("%d VMs: %s", i.VMs, title)
+	}
+}
+
 // TestLostAgents: agents that are lost together are one event, and those of VMs that the run took away are none.
 func TestLostAgents(t *testing.T) {
 	c := course{vms: []string{"a", "b", "c"}, seconds: 150, operations: func(vm string, s int) int {

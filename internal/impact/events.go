@@ -110,7 +110,7 @@ func joined(events []*event) []*event {
 		maps.Copy(head.taken, e.taken)
 		switch mine, heads := telling(e.Kind), telling(head.Kind); {
 		case mine < heads:
-			head.Kind, head.Subjects, head.VMs = e.Kind, e.Subjects, e.VMs
+			head.Kind, head.Subjects, head.VMs, head.Calls = e.Kind, e.Subjects, e.VMs, e.Calls
 		case mine == heads && (e.Kind == result.ImpactNodeOff || e.Kind == result.ImpactNodeShutdown):
 			for _, node := range e.Subjects {
 				if !slices.Contains(head.Subjects, node) {
@@ -186,7 +186,7 @@ type operationKind struct {
 func (e *event) classify(t *analysis.Timeline, operations []result.OperationTook) {
 	for _, k := range kinds {
 		nodes := k.kind == result.ImpactNodeOff || k.kind == result.ImpactNodeShutdown || k.kind == result.ImpactNodeOn
-		vms, calls := map[string]bool{}, 0
+		vms, most, sum, calls := map[string]bool{}, 0, 0, 0
 		for i := range operations {
 			o := &operations[i]
 			if o.Operation != k.operation || o.FromNanos < e.FromNanos || o.FromNanos > e.ToNanos {
@@ -202,13 +202,16 @@ func (e *event) classify(t *analysis.Timeline, operations []result.OperationTook
 			case o.Subject != "":
 				vms[o.Subject] = true
 			case o.Part == 0:
-				calls += o.VMs
+				most, sum, calls = max(most, o.VMs), sum+o.VMs, calls+1
 			}
 		}
 		if e.Kind == k.kind {
 			slices.Sort(e.Subjects)
-			if e.VMs = max(len(vms), calls); nodes {
+			switch e.VMs, e.Calls = max(len(vms), sum), 0; {
+			case nodes:
 				e.VMs = len(e.taken)
+			case k.kind == result.ImpactSnapshot && calls > 1: // of the same VMs, where clones are of new ones
+				e.VMs, e.Calls = max(len(vms), most), calls
 			}
 			return
 		}

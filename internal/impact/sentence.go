@@ -49,6 +49,9 @@ func Title(i *result.Impact) string {
 		title = "Migration of " + textio.Plural(i.VMs, "VM")
 	case result.ImpactSnapshot:
 		title = "Snapshot of " + textio.Plural(i.VMs, "VM")
+		if i.Calls > 1 {
+			title = fmt.Sprintf("%d snapshots of %s", i.Calls, textio.Plural(i.VMs, "VM"))
+		}
 	case result.ImpactClone:
 		title = "Cloning of " + textio.Plural(i.VMs, "VM")
 	case result.ImpactPowerOn:

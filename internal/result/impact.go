@@ -9,7 +9,8 @@ type Impact struct {
 	With []string `json:"with"`
 	// Subjects are the nodes that a step switched, the VMs that were lost, or the workload that started.
 	Subjects  []string `json:"subjects"`
-	VMs       int      `json:"vms"` // on which the step acted, 0 if it acted on none or on an unknown number
+	VMs       int      `json:"vms"`             // on which the step acted, 0 if it acted on none or on an unknown number
+	Calls     int      `json:"calls,omitempty"` // how often the step acted on them all, if its calls are too close to be events of their own
 	Simulated bool     `json:"simulated,omitempty"`
 	FromNanos int64    `json:"from_ns"`
 	ToNanos   int64    `json:"to_ns"`
