@@ -95,10 +95,28 @@ type StatusError struct {
 
 func (e *StatusError) Error() string {
 	text := fmt.Sprintf("source %q: %d %s", e.Source, e.Status, http.StatusText(e.Status))
-	if e.Reason != "" {
+	// A JSON text of a refused login is long and says no more than its status.
+	if refused := e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden; e.Reason != "" && !(refused && strings.HasPrefix(e.Reason, "{")) {
 		text += ": " + e.Reason
 	}
 	return text
+}
+
+// Unwrap returns what to do about a refused login.
+func (e *StatusError) Unwrap() error {
+	switch e.Status {
+	case http.StatusUnauthorized:
+		return &diag.Error{
+			Code: "source-login", Exit: diag.ExitUnavailable, Message: "the login was refused",
+			Hint: "check the user and the secret of the source, and whether the account is locked",
+		}
+	case http.StatusForbidden:
+		return &diag.Error{
+			Code: "source-login", Exit: diag.ExitUnavailable, Message: "a right is missing",
+			Hint: "docs/guides/storage-counters.md lists the role that each system needs",
+		}
+	}
+	return nil
 }
 
 // Do sends one request. It does not repeat it: the next reading is the next try.

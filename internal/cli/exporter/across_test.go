@@ -309,7 +309,7 @@ func TestFlags(t *testing.T) {
 		"one":          {append(good, "--secret-file", secret, "--objects", "vol_b", "--name", "f7"), 0, `bragg_storage_size_bytes{aggregate="aggr0",name="vol_b",node="filer7",object="volume",source="f7"} 1000`},
 		"refused":      {append(good, "--secret-env", "WRONG"), 69, "401 Unauthorized: 401 for ***"},
 		"no password":  {good, 64, "--user needs a password"},
-		"nothing":      {[]string{"exporter", "netapp"}, 64, "which system?"},
+		"nothing":      {[]string{"exporter", "netapp"}, 64, "no storage system given"},
 		"bad address":  {[]string{"exporter", "netapp", "--url", "filer"}, 64, "--url: want an address"},
 		"password":     {[]string{"exporter", "netapp", "--url", "https://u:hunter4@filer"}, 64, "--url: want no user"},
 		"both":         {[]string{"exporter", "netapp", "--url", "https://filer", "--target", file}, 64, "--target has the address"},

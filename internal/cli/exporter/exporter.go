@@ -187,7 +187,7 @@ func (o options) sources(p *console.Process) (target.Config, []target.Source, er
 	case o.target != "" && (o.url != "" || o.user != "" || o.secretEnv != "" || o.secretFile != "" || o.fingerprint != "" || o.caFile != "" || o.tls != ""):
 		return config, nil, console.BadFlag("--target has the address and the credential of its sources", "omit --url and the flags for it")
 	case o.target == "" && o.url == "":
-		return config, nil, console.BadFlag("which system?", "--url https://HOST, or --target FILE with sources of kind "+o.kind)
+		return config, nil, console.BadFlag("no storage system given", "--url https://HOST, or --target FILE with sources of kind "+o.kind)
 	}
 	var err error
 	if o.target != "" {

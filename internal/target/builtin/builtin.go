@@ -105,7 +105,7 @@ func unreadable(spec string, err error) error {
 	}
 	e := &diag.Error{
 		Code: "target-unreadable", Exit: diag.ExitUsage, Message: fmt.Sprintf("read target file %q", spec), Err: err,
-		Hint: "a target is a file, or one of " + strings.Join(names, ", ") + " with an optional number of nodes",
+		Hint: "a target is a file, or local, local:NODES, fake or fake:NODES; bragg targets init FILE writes one",
 	}
 	if near := diag.Nearest(spec, names); near != "" && errors.Is(err, fs.ErrNotExist) {
 		e.Hint = fmt.Sprintf("did you mean %q?", near)
