@@ -190,3 +190,32 @@ func TestRefusals(t *testing.T) {
 		})
 	}
 }
+
+// A real API server accepts everything that is printed for a run in the cluster, with strict validation, for both kinds of VMs.
+func TestManifestsAreStrict(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a control plane")
+	}
+	t.Parallel()
+	c := kubelab.Shared(t)
+	namespace := c.Namespace(t)
+	for _, kind := range rights.Kinds() {
+		job := &rights.Job{
+			Image: "example.com/bragg:1", Scenario: "four_corners", AgentImage: "example.com/bragg-agent:1", Class: "fast", RunsClass: "slow", RunsSize: "2Gi",
+			Arguments: []string{"--rehearse", "60s", "--set", `x={"a": [1, 'b']} # $(HOME)`},
+		}
+		text, err := rights.Install{Namespace: namespace, Kind: kind, Nodes: true, Drain: true, Metrics: true, Job: job}.Manifests()
+		if err != nil {
+			t.Fatal(err)
+		}
+		said, err := c.TryKubectl(t.Context(), text, "apply", "--server-side", "--dry-run=server", "--validate=strict", "-f", "-")
+		if err != nil {
+			t.Errorf("%s: %v", kind, err)
+		}
+		for _, want := range []string{"job.batch/bragg-run", "persistentvolumeclaim/bragg-runs", "configmap/bragg-target", "role.rbac.authorization.k8s.io/bragg"} {
+			if !strings.Contains(said, want) {
+				t.Errorf("%s: the server did not take %s: %s", kind, want, said)
+			}
+		}
+	}
+}

@@ -16,19 +16,12 @@ type Install struct {
 	// Nodes adds a ClusterRole that lists nodes and storage classes; Drain adds what maintenance of nodes needs, Metrics what
 	// metrics of nodes and VMs need.
 	Nodes, Drain, Metrics bool
-	// Image is a container image with bragg, for a Job that runs Scenario; "": no Job.
-	Image, Scenario string
-	// AgentImage and Class are those of the target file of the Job.
-	AgentImage, Class string
+	Job                   *Job // nil: none
 }
 
 const nameMax = 63
 
-var (
-	dnsLabel  = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
-	imageName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,511}$`)
-	plainWord = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$`)
-)
+var dnsLabel = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 
 // Check reports every value that cannot be in a manifest.
 func (i Install) Check() error {
@@ -41,18 +34,8 @@ func (i Install) Check() error {
 			bad(flag, value, "at most 63 lower-case letters, digits and dashes")
 		}
 	}
-	for flag, value := range map[string]string{"job image": i.Image, "agent image": i.AgentImage} {
-		if value != "" && !imageName.MatchString(value) {
-			bad(flag, value, "the name of a container image")
-		}
-	}
-	for flag, value := range map[string]string{"scenario": i.Scenario, "storage class": i.Class} {
-		if value != "" && !plainWord.MatchString(value) {
-			bad(flag, value, "a name")
-		}
-	}
-	if i.Image != "" && (i.Scenario == "" || i.AgentImage == "") {
-		wrong = append(wrong, "a Job needs a scenario and an agent image")
+	if i.Job != nil {
+		wrong = append(wrong, i.Job.faults()...)
 	}
 	if len(wrong) == 0 {
 		return nil
@@ -91,8 +74,8 @@ func (i Install) Manifests() (string, error) {
 		cluster := i.Namespace + "-" + name
 		documents = append(documents, role("ClusterRole", cluster, "", everywhere), binding("ClusterRole", cluster, name, i.Namespace))
 	}
-	if i.Image != "" {
-		documents = append(documents, i.job(name)...)
+	if i.Job != nil {
+		documents = append(documents, i.Job.manifests(i, name)...)
 	}
 	return strings.Join(documents, "---\n"), nil
 }
@@ -132,65 +115,6 @@ func binding(kind, name, account, namespace string) string {
 	fmt.Fprintf(&b, "roleRef:\n  apiGroup: rbac.authorization.k8s.io\n  kind: %s\n  name: %s\n", kind, name)
 	fmt.Fprintf(&b, "subjects:\n  - kind: ServiceAccount\n    name: %s\n    namespace: %s\n", account, namespace)
 	return b.String()
-}
-
-// job is a run in the cluster, with its target file and a volume for its bundle.
-func (i Install) job(name string) []string {
-	pool := ""
-	if i.Class != "" {
-		pool = "\n    pool: " + i.Class
-	}
-	file := fmt.Sprintf(`apiVersion: v1
-kind: ConfigMap
-metadata:
-  name: %[1]s-target
-  namespace: %[2]s
-data:
-  target.yml: |
-    provider: kubernetes%[4]s
-    options:
-      kind: %[5]s
-      image: %[3]s
-      agents: direct
-`, name, i.Namespace, i.AgentImage, pool, orPod(i.Kind))
-	claim := fmt.Sprintf(`apiVersion: v1
-kind: PersistentVolumeClaim
-metadata:
-  name: %[1]s-runs
-  namespace: %[2]s
-spec:
-  accessModes: [ReadWriteOnce]
-  resources:
-    requests:
-      storage: 10Gi
-`, name, i.Namespace)
-	run := fmt.Sprintf(`apiVersion: batch/v1
-kind: Job
-metadata:
-  name: %[1]s-run
-  namespace: %[2]s
-spec:
-  backoffLimit: 0
-  template:
-    spec:
-      serviceAccountName: %[1]s
-      restartPolicy: Never
-      securityContext: {runAsNonRoot: true, runAsUser: 65532, runAsGroup: 65532, fsGroup: 65532, seccompProfile: {type: RuntimeDefault}}
-      containers:
-        - name: bragg
-          image: %[3]s
-          securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}
-          command: [bragg, run, %[4]s, --target, /etc/bragg/target.yml, --runs, /runs]
-          volumeMounts:
-            - {name: target, mountPath: /etc/bragg, readOnly: true}
-            - {name: runs, mountPath: /runs}
-      volumes:
-        - name: target
-          configMap: {name: %[1]s-target}
-        - name: runs
-          persistentVolumeClaim: {claimName: %[1]s-runs}
-`, name, i.Namespace, i.Image, i.Scenario)
-	return []string{file, claim, run}
 }
 
 func orPod(kind string) string {
