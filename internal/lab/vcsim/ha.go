@@ -53,9 +53,7 @@ func (s *Server) failOver(lost *simulator.HostSystem) {
 		}
 	}
 	slices.SortFunc(others, func(a, b *simulator.HostSystem) int { return strings.Compare(a.Name, b.Name) })
-	var vms []types.ManagedObjectReference
-	s.locked(lost, func() { vms = append(vms, lost.Vm...) })
-	for i, ref := range vms {
+	for i, ref := range s.on(lost) {
 		vm, ok := s.Model.Map().Get(ref).(*simulator.VirtualMachine)
 		if !ok || len(others) == 0 {
 			continue

@@ -30,14 +30,12 @@ func (s *Server) SetHostPower(host string, on bool) {
 	if on {
 		state = types.HostSystemConnectionStateConnected
 	}
-	var vms []types.ManagedObjectReference
 	changed := false
 	s.locked(h, func() {
 		changed = h.Runtime.ConnectionState != state
 		h.Runtime.ConnectionState = state
-		vms = append(vms, h.Vm...)
 	})
-	for _, vm := range vms {
+	for _, vm := range s.on(h) {
 		if on {
 			s.off(vm)
 		} else {
@@ -54,6 +52,20 @@ func (s *Server) SetHostPower(host string, on bool) {
 			s.work.Go(func() { s.failOver(h) })
 		}
 	}
+}
+
+// on lists the VMs of a host. The host's own list keeps those that govmomi's simulator moved away.
+func (s *Server) on(h *simulator.HostSystem) []types.ManagedObjectReference {
+	var vms []types.ManagedObjectReference
+	for _, one := range s.Model.Map().All("VirtualMachine") {
+		vm := one.(*simulator.VirtualMachine)
+		s.locked(vm, func() {
+			if vm.Runtime.Host != nil && *vm.Runtime.Host == h.Self {
+				vms = append(vms, vm.Self)
+			}
+		})
+	}
+	return vms
 }
 
 func (s *Server) off(ref types.ManagedObjectReference) {

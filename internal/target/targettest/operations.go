@@ -210,6 +210,7 @@ func nodePower(s *suite) {
 	}
 	vms := s.create("OLTP", 2) // on the first and the second node
 	off, on := vms[0].NodeID, vms[1].NodeID
+	movedAway := s.movedAway(off, on)
 	for name, cut := range map[string]func(context.Context, string) error{"cut": p.PowerOffNode, "shut down": p.ShutdownNode} {
 		s.powerOn(vms)
 		s.must(cut(s.Context(), off))
@@ -220,6 +221,7 @@ func nodePower(s *suite) {
 		if got[0].Power != target.PowerOff || got[1].Power != target.PowerOn {
 			s.Errorf("%s: VMs are %s and %s, want off and on", name, got[0].Power, got[1].Power)
 		}
+		movedAway()
 		if err := require[target.VMPower](s).PowerOnVMs(s.Context(), s.tag, vms[:1]); err == nil {
 			s.Errorf("%s: a VM runs on a node without power", name)
 		}
@@ -233,10 +235,31 @@ func nodePower(s *suite) {
 		s.must(p.PowerOnNode(s.Context(), off)) // again
 		s.wantNode(p, off, target.PowerOn)
 		s.awaitReady()
+		movedAway()
 	}
 	for _, err := range []error{p.PowerOffNode(s.Context(), "no such node"), p.PowerOnNode(s.Context(), "no such node")} {
 		if err == nil {
 			s.Error("a node that does not exist was switched")
+		}
+	}
+}
+
+// movedAway moves a VM with power from one node to another. What it returns checks that the VM still runs.
+func (s *suite) movedAway(from, to string) (check func()) {
+	m, ok := s.target.(target.Migrator)
+	if !ok || !slices.Contains(s.caps, target.CapMigrate) {
+		return func() {}
+	}
+	vms := s.create("VDI", 1)
+	s.powerOn(vms)
+	s.must(m.MigrateVMs(s.Context(), s.tag, vms, from))
+	s.must(m.MigrateVMs(s.Context(), s.tag, vms, to))
+	return func() {
+		s.Helper()
+		for _, vm := range s.owned() {
+			if vm.Name == vms[0].Name && (vm.Power != target.PowerOn || vm.NodeID != to) {
+				s.Errorf("a VM that had moved from %q to %q before is %s on %q", from, to, vm.Power, vm.NodeID)
+			}
 		}
 	}
 }
