@@ -172,6 +172,37 @@ func TestForeignVMs(t *testing.T) {
 	}
 }
 
+// A user's copy of a VM has its description and its name with an addition, and belongs to the user.
+func TestCopyOfUser(t *testing.T) {
+	r := newRig(t, prism.Options{})
+	l := r.open(t, nil)
+	defer l.Close()
+	tag := targettest.NewTag("run-1")
+	vms, err := l.Create(t.Context(), tag, specs(t, l, "OLTP", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	original := prismName(tag.Mark(), vms[0].Name)
+	for _, add := range []string{"-clone1", "_1"} {
+		r.plant(t, original+add)
+	}
+	r.State.Read(func(d *state.Data) {
+		for _, vm := range d.VMs {
+			vm.Description = d.VM(vms[0].ID).Description
+		}
+	})
+	owned, err := l.Owned(t.Context(), tag)
+	if err != nil || len(owned) != 1 || owned[0].ID != vms[0].ID {
+		t.Errorf("owned: %+v, %v", owned, err)
+	}
+	if err := l.Delete(t.Context(), tag, owned); err != nil {
+		t.Fatal(err)
+	}
+	if left := r.leftovers(); len(left) != 2 {
+		t.Errorf("left: %q, want the copies", left)
+	}
+}
+
 // A controller that died between the clone and its record leaves a VM that is found by its name, and removed.
 func TestUnfinishedClone(t *testing.T) {
 	r := newRig(t, prism.Options{})

@@ -135,6 +135,8 @@ func infoOf(v ahv.VM) *info {
 		return nil
 	case read && prismName(r.Mark, r.Name) == v.Name:
 		return &info{VM: v, record: r, finished: true, short: short}
+	case read && strings.HasPrefix(v.Name, prismName(r.Mark, r.Name)):
+		return nil // a user's copy, which has the description of its source, and its name with an addition
 	}
 	return &info{VM: v, short: short} // a clone that was not finished
 }
