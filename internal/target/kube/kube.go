@@ -156,6 +156,9 @@ func assemble(c target.Config, o target.OpenOptions, s settings, client *api.Cli
 	}
 }
 
+// TuneBMCs sets how BMCs are switched, before their first use: simulated ones need less patience than real ones.
+func (t *Target) TuneBMCs(o bmc.Options) { t.power.bmcs.Tune(o) }
+
 // Close ends the connections to agents and all watches. VMs and volumes stay.
 func (t *Target) Close() error {
 	t.link.Close()

@@ -18,6 +18,7 @@ import (
 	"github.com/braggdev/bragg/internal/agent/client"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/target/bmc"
 	"github.com/braggdev/bragg/internal/target/kube"
 	"github.com/braggdev/bragg/internal/target/kube/kubetest"
 	"github.com/braggdev/bragg/internal/target/kube/object"
@@ -164,6 +165,7 @@ func TestContractSimulated(t *testing.T) {
 			opened := openAs(t, c, identities)
 			if l, ok := opened.(target.NodeLimiter); ok {
 				l.LimitNodesOff(1)
+				opened.(interface{ TuneBMCs(o bmc.Options) }).TuneBMCs(bmc.Options{Poll: 20 * time.Millisecond, Settle: 100 * time.Millisecond})
 			}
 			configs[opened], servers[opened] = c, s
 			return opened

@@ -70,6 +70,10 @@ func targetFile(c target.Config) string {
 		if i == 0 {
 			b.WriteString("nodes:\n")
 		}
+		if n.BMC == nil {
+			fmt.Fprintf(&b, "  - {id: %s}\n", n.ID)
+			continue
+		}
 		fmt.Fprintf(&b, "  - {id: %s, bmc: {protocol: %s, address: %q, tls: none, credential: %s}}\n", n.ID, n.BMC.Protocol, n.BMC.Address, n.BMC.Credential)
 	}
 	return b.String()
