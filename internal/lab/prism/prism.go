@@ -204,7 +204,7 @@ func (e *Emulator) listen(o Options) error {
 	e.Address = l.Addr().String()
 	e.URL = "https://" + e.Address
 	e.server = &http.Server{
-		Handler:           http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*e.front.Load()).ServeHTTP(w, r) }),
+		Handler:           http.HandlerFunc(e.serve),
 		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12},
 		ErrorLog:  log.New(io.Discard, "", 0),
@@ -214,6 +214,12 @@ func (e *Emulator) listen(o Options) error {
 		_ = e.server.ServeTLS(l, "", "")
 	}()
 	return nil
+}
+
+// serve answers a request, with the time that the clock of the cluster shows.
+func (e *Emulator) serve(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Date", e.State.Now().Format(http.TimeFormat))
+	(*e.front.Load()).ServeHTTP(w, r)
 }
 
 // selfSigned is a certificate as a new Prism has it: its own, for no name that clients use.

@@ -19,6 +19,7 @@ func TestContract(t *testing.T) {
 	// HA would restart VMs of a node that the contract cuts.
 	r := newRig(t, prism.Options{State: state.Options{NoHA: true, HADelay: 50 * time.Millisecond}})
 	r.withBMCs(t)
+	r.State.SetClock(3 * time.Hour)
 	targettest.Run(t, targettest.Harness{
 		Open: func(t *testing.T) target.Target {
 			if strings.HasSuffix(t.Name(), "/dial") {

@@ -3,7 +3,6 @@ package state
 import (
 	"fmt"
 	"slices"
-	"time"
 )
 
 // enforce moves VMs from hosts on which a policy does not let them run, or away from others, as far as hosts can take them. The cluster reports it.
@@ -114,7 +113,7 @@ func (p *store) CreatePolicy(policy Policy) (task, id string, err error) {
 		operation: "CreatePolicy", description: "Create policy", entities: []Entity{{policy.ID, RelPolicy, policy.Name}},
 		do: func() error {
 			return p.change(func(d *Data) error {
-				policy.Created = time.Now().UTC()
+				policy.Created = p.Now()
 				policy.Updated = policy.Created
 				d.Policies = append(d.Policies, &policy)
 				d.enforce()

@@ -23,6 +23,7 @@ type Data struct {
 	Events     []*Event
 	nics       int // that were made
 	lastHost   int // host part of the address that was assigned last
+	clock      *shownClock
 }
 
 // Cluster is a cluster, or Prism Central.
@@ -203,7 +204,8 @@ type Event struct {
 
 // build makes the cluster of the options.
 func (d *Data) build(o Options) {
-	now := time.Now().UTC()
+	d.clock = &shownClock{}
+	now := d.Now()
 	d.Cluster = Cluster{
 		ID: NewID(), Name: o.Name, ReleaseVersion: o.ReleaseVersion, Address: offset(o.Network, 10).String(), PoolID: NewID(),
 		CapacityBytes: o.CapacityBytes, Created: now,

@@ -3,7 +3,6 @@ package state
 import (
 	"fmt"
 	"slices"
-	"time"
 )
 
 // EnterMaintenance moves the VMs of a host to others and keeps new ones away.
@@ -232,7 +231,7 @@ func (p *hosts) RestoreHost(id string) error {
 			h = nil
 			return nil
 		}
-		h.Up, h.Down, h.Booted = true, false, time.Now().UTC()
+		h.Up, h.Down, h.Booted = true, false, p.Now()
 		h.Version++
 		d.report("HostUp", "INFO", "Host is reachable", fmt.Sprintf("Host %s is up", h.Name), Entity{h.ID, RelHost, h.Name})
 		for _, e := range d.Events {
@@ -289,7 +288,7 @@ const eventsMax = 5000
 
 func (d *Data) report(kind, severity, title, message string, source Entity) {
 	d.Events = append(d.Events, &Event{
-		ID: NewID(), Kind: kind, Severity: severity, Title: title, Message: message, At: time.Now().UTC(), Source: source,
+		ID: NewID(), Kind: kind, Severity: severity, Title: title, Message: message, At: d.Now(), Source: source,
 	})
 	if over := len(d.Events) - eventsMax; over > 0 {
 		d.Events = slices.Delete(d.Events, 0, over)

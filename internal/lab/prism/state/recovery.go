@@ -37,7 +37,7 @@ func (p *points) CreatePoint(name, kind string, expires time.Time, vmIDs []strin
 				}
 			}
 			return p.change(func(d *Data) error {
-				if r.Created = time.Now().UTC(); r.Name == "" {
+				if r.Created = p.Now(); r.Name == "" {
 					r.Name = "snapshot-" + r.Created.Format("20060102150405")
 				}
 				d.Points = append(d.Points, r)
@@ -120,7 +120,7 @@ func (p *points) RestorePoint(pointVMIDs []string, name string) (string, error) 
 						}
 						vm.NICs[i] = nic
 					}
-					vm.Created = time.Now().UTC()
+					vm.Created = p.Now()
 					vm.Updated = vm.Created
 					d.VMs = append(d.VMs, vm)
 					return nil

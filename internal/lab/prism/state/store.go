@@ -4,7 +4,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"time"
 )
 
 // CreateImage makes an image without contents: WriteImage gives it them.
@@ -24,7 +23,7 @@ func (p *store) CreateImage(i Image) (task, id string, err error) {
 		operation: "ImageCreate", description: "Create image", entities: []Entity{{image.ID, RelImage, image.Name}},
 		do: func() error {
 			return p.change(func(d *Data) error {
-				image.Created = time.Now().UTC()
+				image.Created = p.Now()
 				image.Updated = image.Created
 				d.Images = append(d.Images, &image)
 				return nil
@@ -57,7 +56,7 @@ func (p *store) ImageOfDisk(i Image, diskID string) (task, id string, err error)
 				return err
 			}
 			return p.change(func(d *Data) error {
-				image.Created, image.SizeBytes, image.Active = time.Now().UTC(), size, true
+				image.Created, image.SizeBytes, image.Active = p.Now(), size, true
 				image.Updated = image.Created
 				d.Images = append(d.Images, &image)
 				return nil
@@ -86,7 +85,7 @@ func (p *store) WriteImage(id string, r io.Reader) error {
 		if i == nil {
 			return Missing("image", id)
 		}
-		i.SizeBytes, i.SHA256, i.Active, i.Updated = size, sum, true, time.Now().UTC()
+		i.SizeBytes, i.SHA256, i.Active, i.Updated = size, sum, true, p.Now()
 		i.Version++
 		return nil
 	})
@@ -120,7 +119,7 @@ func (p *store) UpdateImage(id string, match int, change func(i *Image)) (string
 					return Missing("image", id)
 				}
 				change(i)
-				i.Updated = time.Now().UTC()
+				i.Updated = p.Now()
 				i.Version++
 				return nil
 			})
@@ -339,7 +338,7 @@ func (p *store) ImageOfObject(i Image, key string) (task, id string, err error) 
 				return err
 			}
 			return p.change(func(d *Data) error {
-				image.Created, image.Active = time.Now().UTC(), true
+				image.Created, image.Active = p.Now(), true
 				image.Updated = image.Created
 				d.Images = append(d.Images, &image)
 				return nil

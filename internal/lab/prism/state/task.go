@@ -77,7 +77,7 @@ func (p *base) begin(j job) (string, error) {
 	}
 	timing := p.options.Timing(j.operation, name)
 	t := &Task{
-		ID: NewID(), Operation: j.operation, Description: j.description, Status: Queued, Entities: j.entities, Created: time.Now().UTC(),
+		ID: NewID(), Operation: j.operation, Description: j.description, Status: Queued, Entities: j.entities, Created: p.Now(),
 		Expected: timing.Running, lose: timing.Lose,
 	}
 	t.Updated = t.Created
@@ -98,7 +98,7 @@ func (p *base) run(t *Task, j job, timing Timing) {
 	if !p.pause(timing.Queued) {
 		return
 	}
-	p.step(t, func() { t.Status, t.Started = Running, time.Now().UTC() })
+	p.step(t, func() { t.Status, t.Started = Running, p.Now() })
 	if !p.pause(timing.Running) {
 		return
 	}
@@ -110,7 +110,7 @@ func (p *base) run(t *Task, j job, timing Timing) {
 		err = fmt.Errorf("%s", timing.Fail)
 	}
 	p.step(t, func() {
-		t.Status, t.Completed = Succeeded, time.Now().UTC()
+		t.Status, t.Completed = Succeeded, p.Now()
 		if err != nil {
 			t.Status, t.Error = Failed, err.Error()
 		}
@@ -124,7 +124,7 @@ func (p *base) step(t *Task, do func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	do()
-	t.Updated = time.Now().UTC()
+	t.Updated = p.Now()
 }
 
 // Await returns the outcome of a task, for tests and for operations without a task of their own.

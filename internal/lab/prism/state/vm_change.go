@@ -3,7 +3,6 @@ package state
 import (
 	"fmt"
 	"slices"
-	"time"
 )
 
 // UpdateVM changes the configuration of a VM: change gets a copy, and may refuse.
@@ -36,7 +35,7 @@ func (p *vms) ApplyVM(id string, match int, change func(d *Data, vm *VM) error, 
 				if err := change(d, &next); err != nil {
 					return err
 				}
-				next.Version, next.Updated = vm.Version+1, time.Now().UTC()
+				next.Version, next.Updated = vm.Version+1, p.Now()
 				*vm = next
 				return nil
 			})
@@ -131,7 +130,7 @@ func (p *vms) replaceDisks(id string, disks []Disk) error {
 		if vm == nil {
 			return Missing("VM", id)
 		}
-		vm.Disks, vm.Updated = disks, time.Now().UTC()
+		vm.Disks, vm.Updated = disks, p.Now()
 		vm.Version++
 		return nil
 	})

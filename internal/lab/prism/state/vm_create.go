@@ -6,7 +6,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"time"
 )
 
 // VMSpec describes a VM to make.
@@ -102,7 +101,7 @@ func (p *vms) materialize(vm *VM, specs []DiskSpec) error {
 		}
 	}
 	return p.change(func(d *Data) error {
-		vm.Created = time.Now().UTC()
+		vm.Created = p.Now()
 		vm.Updated = vm.Created
 		d.VMs = append(d.VMs, vm)
 		return nil

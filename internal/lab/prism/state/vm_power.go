@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 )
 
 // Transition is a change of a VM's power.
@@ -102,7 +101,7 @@ func (p *power) powerOff(id string, graceful bool) {
 	p.options.Machines.Stop(id, graceful)
 	_ = p.change(func(d *Data) error {
 		if vm := d.VM(id); vm != nil && vm.Power != Off {
-			vm.Power, vm.lost, vm.PowerChanged = Off, false, time.Now().UTC()
+			vm.Power, vm.lost, vm.PowerChanged = Off, false, p.Now()
 			vm.Version++
 		}
 		return nil
@@ -124,7 +123,7 @@ func (p *power) powerOn(id, hostID string) error {
 		if err != nil {
 			return err
 		}
-		vm.Power, vm.HostID, vm.PowerChanged, vm.lost = On, host.ID, time.Now().UTC(), false
+		vm.Power, vm.HostID, vm.PowerChanged, vm.lost = On, host.ID, p.Now(), false
 		vm.Version++
 		m = p.machine(vm)
 		return nil
@@ -285,7 +284,7 @@ func (d *Data) move(vm *VM, hostID string) error {
 	if to == nil {
 		return fmt.Errorf("NoHostResources: no host can take VM %s", vm.Name)
 	}
-	vm.HostID, vm.Updated = to.ID, time.Now().UTC()
+	vm.HostID, vm.Updated = to.ID, d.Now()
 	vm.Version++
 	return nil
 }

@@ -94,7 +94,8 @@ func ends(with ...string) func(string) bool {
 type Query struct {
 	Start, End time.Time
 	Interval   time.Duration
-	Type       string // SUM, MIN, MAX, AVG, COUNT, LAST
+	Type       string    // SUM, MIN, MAX, AVG, COUNT, LAST
+	Now        time.Time // by the clock of the cluster
 }
 
 // samplesMax bounds an answer.
@@ -123,12 +124,12 @@ type Sample struct {
 	Value float64
 }
 
-// Read returns the samples of a metric, the oldest first. The last interval that has not ended is not among them.
+// Read returns the samples of a metric, the oldest first. An interval that has not ended yet is not among them.
 func Read(s Source, e Entity, metric string, q Query) []Sample {
 	var out []Sample
 	end := q.End
-	if now := time.Now(); end.After(now) {
-		end = now
+	if end.After(q.Now) {
+		end = q.Now
 	}
 	for at := q.Start.Truncate(q.Interval); !at.Add(q.Interval).After(end); at = at.Add(q.Interval) {
 		if at.Before(q.Start) {

@@ -16,7 +16,7 @@ func TestRead(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2026, 1, 1, 0, 0, 5, 0, time.UTC)
 	for kind, want := range map[string]float64{"SUM": 145, "MIN": 10, "MAX": 19, "AVG": 14.5, "COUNT": 10, "LAST": 19} {
-		q := Query{Start: start, End: start.Add(30 * time.Second), Interval: 10 * time.Second, Type: kind}
+		q := Query{Start: start, End: start.Add(30 * time.Second), Interval: 10 * time.Second, Type: kind, Now: time.Now()}
 		if err := q.Check(); err != nil {
 			t.Fatal(err)
 		}

@@ -78,7 +78,7 @@ func (a *API) read(w http.ResponseWriter, r *http.Request, kind string, form sta
 	if !slices.Contains(a.ids(kind), e.ID) {
 		return state.Missing(kind, e.ID)
 	}
-	q, err := query(r.URL.Query(), form)
+	q, err := query(r.URL.Query(), form, a.prism.Now())
 	if err != nil {
 		return err
 	}
@@ -101,8 +101,8 @@ func (a *API) read(w http.ResponseWriter, r *http.Request, kind string, form sta
 }
 
 // query reads a range; without one it is the last interval.
-func query(v url.Values, form statForm) (stats.Query, error) {
-	q := stats.Query{Interval: 30 * time.Second, Type: "AVG", End: time.Now()}
+func query(v url.Values, form statForm, now time.Time) (stats.Query, error) {
+	q := stats.Query{Interval: 30 * time.Second, Type: "AVG", End: now, Now: now}
 	numbers := map[string]int64{}
 	for _, name := range []string{form.start, form.end, form.interval} {
 		if text := v.Get(name); text != "" {
@@ -190,7 +190,7 @@ func (a *API) entities(w http.ResponseWriter, kind string) error {
 // latest are the latest figures of an entity, as strings.
 func (a *API) latest(kind, id string) rest.Object {
 	figures := rest.Object{}
-	now := time.Now().Truncate(20 * time.Second) // Prism renews them about so often
+	now := a.prism.Now().Truncate(20 * time.Second) // Prism renews them about so often
 	for _, metric := range metrics {
 		if v, ok := a.stats.Value(stats.Entity{Kind: kind, ID: id}, v4Name(metric), now); ok {
 			figures[metric] = fmt.Sprint(int64(math.Round(v)))

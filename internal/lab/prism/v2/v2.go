@@ -8,7 +8,6 @@ package v2
 import (
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/braggdev/bragg/internal/lab/prism/rest"
 	"github.com/braggdev/bragg/internal/lab/prism/state"
@@ -141,7 +140,7 @@ func (a *API) storageRoutes() {
 		var o rest.Object
 		a.prism.Read(func(d *state.Data) {
 			if t := d.Task(r.PathValue("id")); t != nil {
-				o = taskObject(t)
+				o = taskObject(d, t)
 			}
 		})
 		return found(w, r, "task", o)
@@ -207,14 +206,14 @@ func containerObject(d *state.Data, c *state.Container) rest.Object {
 	}
 }
 
-func taskObject(t *state.Task) rest.Object {
+func taskObject(d *state.Data, t *state.Task) rest.Object {
 	entities := []rest.Object{}
 	for _, e := range t.Entities {
 		entities = append(entities, rest.Object{"entity_id": e.ID, "entity_type": e.Rel[strings.LastIndexByte(e.Rel, ':')+1:], "entity_name": e.Name})
 	}
 	status := map[state.Status]string{state.Queued: "Queued", state.Running: "Running", state.Succeeded: "Succeeded", state.Failed: "Failed"}[t.Status]
 	o := rest.Object{
-		"uuid": t.ID, "progress_status": status, "percentage_complete": t.Progress(time.Now()), "operation_type": t.Operation, "entity_list": entities,
+		"uuid": t.ID, "progress_status": status, "percentage_complete": t.Progress(d.Now()), "operation_type": t.Operation, "entity_list": entities,
 		"create_time_usecs": t.Created.UnixMicro(),
 	}
 	if !t.Completed.IsZero() {

@@ -187,7 +187,7 @@ func (a *API) listRoutes() {
 		var o rest.Object
 		a.prism.Read(func(d *state.Data) {
 			if t := d.Task(r.PathValue("id")); t != nil {
-				o = taskObject(t)
+				o = taskObject(d, t)
 			}
 		})
 		if o == nil {
@@ -218,13 +218,13 @@ func hostObject(d *state.Data, h *state.Host) rest.Object {
 }
 
 // taskObject is a task; "completion_timev" is Prism's own spelling.
-func taskObject(t *state.Task) rest.Object {
+func taskObject(d *state.Data, t *state.Task) rest.Object {
 	var entities []rest.Object
 	for _, e := range t.Entities {
 		entities = append(entities, rest.Object{"kind": e.Rel[strings.LastIndexByte(e.Rel, ':')+1:], "uuid": e.ID})
 	}
 	o := rest.Object{
-		"api_version": apiVersion, "uuid": t.ID, "status": string(t.Status), "percentage_complete": t.Progress(time.Now()), "operation_type": t.Operation,
+		"api_version": apiVersion, "uuid": t.ID, "status": string(t.Status), "percentage_complete": t.Progress(d.Now()), "operation_type": t.Operation,
 		"entity_reference_list": entities, "creation_time": t.Created.Format(time.RFC3339), "last_update_time": t.Updated.Format(time.RFC3339),
 	}
 	if !t.Completed.IsZero() {

@@ -79,8 +79,8 @@ func (a *API) statRoutes() {
 }
 
 // readQuery reads the range and type of statistics.
-func readQuery(q url.Values) (stats.Query, error) {
-	out := stats.Query{Interval: 30 * time.Second, Type: "LAST"}
+func readQuery(q url.Values, now time.Time) (stats.Query, error) {
+	out := stats.Query{Interval: 30 * time.Second, Type: "LAST", Now: now}
 	for name, to := range map[string]*time.Time{"$startTime": &out.Start, "$endTime": &out.End} {
 		at, err := time.Parse(time.RFC3339, q.Get(name))
 		if q.Get(name) != "" && err != nil {
@@ -135,7 +135,7 @@ func (a *API) rows(w http.ResponseWriter, r *http.Request, kind string, e stats.
 }
 
 func (a *API) row(values url.Values, kind string, e stats.Entity) (rest.Object, error) {
-	q, err := readQuery(values)
+	q, err := readQuery(values, a.prism.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -206,7 +206,7 @@ func (a *API) series(w http.ResponseWriter, r *http.Request, kind string) error 
 	if !known {
 		return state.Missing(kind, e.ID)
 	}
-	q, err := readQuery(r.URL.Query())
+	q, err := readQuery(r.URL.Query(), a.prism.Now())
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package v4
 import (
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/braggdev/bragg/internal/lab/prism/rest"
 	"github.com/braggdev/bragg/internal/lab/prism/state"
@@ -47,7 +46,7 @@ func (a *API) taskRoutes() {
 func taskObject(d *state.Data, t *state.Task) rest.Object {
 	o := object("prism.v4.config.Task", rest.Object{
 		"extId": taskPrefix + t.ID, "operation": t.Operation, "operationDescription": t.Description, "status": string(t.Status),
-		"progressPercentage": t.Progress(time.Now()), "createdTime": stamp(t.Created), "lastUpdatedTime": stamp(t.Updated),
+		"progressPercentage": t.Progress(d.Now()), "createdTime": stamp(t.Created), "lastUpdatedTime": stamp(t.Updated),
 		"isCancelable": false, "clusterExtIds": []string{d.Cluster.ID}, "isBackgroundTask": false, "numberOfSubtasks": 0,
 		"ownedBy":                  object("prism.v4.config.OwnerReference", rest.Object{"name": "admin", "extId": "00000000-0000-0000-0000-000000000000"}),
 		"numberOfEntitiesAffected": len(t.Entities),

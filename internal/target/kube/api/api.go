@@ -27,6 +27,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/braggdev/bragg/internal/clock"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/httpbound"
 	"github.com/braggdev/bragg/internal/trust"
@@ -56,7 +57,7 @@ type Client struct {
 	ctx     context.Context // of all calls and watches; ends with Close
 	close   context.CancelFunc
 	calls   atomic.Int64
-	clock   serverClock
+	clock   clock.Dates
 	reached atomic.Bool // a call has succeeded
 }
 

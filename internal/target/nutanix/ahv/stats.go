@@ -18,8 +18,8 @@ import (
 // statsWindow is how far back statistics are read: Prism collects them every 30 s and shows them later.
 const statsWindow = 4 * time.Minute
 
-// Stats are the latest values of the statistics of one object, by the names of Prism, with the time of each. What Prism has no value
-// for is absent.
+// Stats are the latest values of the statistics of one object, by the names of Prism. The time of each is the end of its interval by the clock
+// of Prism, which itself writes the begin. What Prism has no value for is absent.
 type Stats map[string]Point
 
 // HostStats reads the statistics of a host.
@@ -36,7 +36,7 @@ func (c *Cluster) HostStats(ctx context.Context, host string) (Stats, error) {
 			continue // not a series
 		}
 		if p, ok := latest(points); ok {
-			s[name] = p
+			s[name] = Point{Value: p.Value, At: p.At.Add(c.sampling())}
 		}
 	}
 	return s, c.traffic(ctx, host, s)
@@ -54,6 +54,7 @@ func (c *Cluster) VMStats(ctx context.Context, vm string) (Stats, error) {
 		if json.Unmarshal(moment["timestamp"], &at) != nil {
 			continue
 		}
+		at = at.Add(c.sampling())
 		for name, raw := range moment {
 			var value *float64
 			if json.Unmarshal(raw, &value) == nil && value != nil && !s[name].At.After(at) {
@@ -81,7 +82,7 @@ func (s Stats) rate(from, to string, of time.Duration) {
 // traffic adds the traffic of a host, which only older versions of the API have. Without them it is absent.
 func (c *Cluster) traffic(ctx context.Context, host string, s Stats) error {
 	names := map[string]string{"hypervisor_num_received_bytes": Received, "hypervisor_num_transmitted_bytes": Transmitted}
-	end := time.Now()
+	end := c.Prism.Now()
 	a, err := c.Prism.Do(ctx, prism.Request{
 		Method: http.MethodGet, Raw: "/PrismGateway/services/rest/v2.0/hosts/" + url.PathEscape(host) + "/stats/",
 		Query: url.Values{
@@ -118,7 +119,7 @@ func (c *Cluster) traffic(ctx context.Context, host string, s Stats) error {
 		}
 		for i, v := range one.Values {
 			if v != nil && *v >= 0 {
-				at := time.UnixMicro(one.Start).Add(time.Duration(i*one.Interval) * time.Second)
+				at := time.UnixMicro(one.Start).Add(time.Duration((i+1)*one.Interval) * time.Second)
 				s[to] = Point{Value: *v / float64(one.Interval), At: at}
 			}
 		}

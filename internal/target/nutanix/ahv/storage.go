@@ -124,9 +124,9 @@ func (c *Cluster) sampling() time.Duration {
 	return samplingMin
 }
 
-// window is the query of the statistics of the last time.
+// window is the query of the statistics of the last time, by the clock of Prism.
 func (c *Cluster) window(length time.Duration) url.Values {
-	end := time.Now()
+	end := c.Prism.Now()
 	return url.Values{
 		"$startTime": {end.Add(-length).UTC().Format(time.RFC3339)}, "$endTime": {end.UTC().Format(time.RFC3339)},
 		"$samplingInterval": {fmt.Sprint(int(c.sampling() / time.Second))},

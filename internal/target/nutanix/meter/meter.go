@@ -2,8 +2,9 @@
 //
 //	Hosts, VMs ──▶ one request for each ──▶ values that are newer than those of the last reading ──▶ samples
 //
-// Prism collects every 20 to 30 s and shows the values up to a minute later. The time of a sample is Prism's. A value that Prism does not
-// have is absent: its latency of a VM without operations, for example, is −1, which is not a latency.
+// Prism collects every 20 to 30 s and shows the values up to a minute later. The time of a sample is the end of its interval by the clock of this
+// program: that of Prism is known from the answers, as it may be off. A value that Prism does not have is absent: its latency of a VM
+// without operations, for example, is −1, which is not a latency.
 package meter
 
 import (
@@ -13,27 +14,40 @@ import (
 
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/nutanix/ahv"
+	"github.com/braggdev/bragg/internal/target/nutanix/prism"
 )
 
 // Meter reads statistics. Its zero value is ready for use.
 type Meter struct {
 	mu    sync.Mutex
-	given map[string]time.Time // time of the last sample, by object and metric
+	given map[string]stamp // of the last sample, by object and metric
 }
 
-// fresh reports whether a value is newer than the last one of its object, and remembers it.
-func (m *Meter) fresh(object, metric string, at time.Time) bool {
+// stamp is the time of a sample by the clock of Prism, and by that of this program.
+type stamp struct{ prism, here time.Time }
+
+// clockError is that of what is known of Prism's clock.
+const clockError = 2 * time.Second
+
+// fresh reports whether a value is newer than the last one of its object, remembers it, and returns its time by the clock of this program. One
+// that seems older is newer too if Prism's clock was set back, so that the last one is in the future.
+func (m *Meter) fresh(c *prism.Client, object, metric string, at time.Time) (time.Time, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	key := object + " " + metric
-	if !at.After(m.given[key]) {
-		return false
+	last := m.given[key]
+	if !at.After(last.prism) && !last.prism.After(c.Now().Add(clockError)) {
+		return time.Time{}, false
 	}
 	if m.given == nil {
-		m.given = map[string]time.Time{}
+		m.given = map[string]stamp{}
 	}
-	m.given[key] = at
-	return true
+	here := c.Here(at)
+	if !here.After(last.here) { // what is known of the clock became better meanwhile
+		here = last.here.Add(time.Millisecond)
+	}
+	m.given[key] = stamp{at, here}
+	return here, true
 }
 
 // conversion is how a metric follows from a statistic of Prism: its value divided by per.
@@ -64,7 +78,7 @@ type Host struct {
 	CapacityHz float64 // of all its processors; 0: not known
 }
 
-// Hosts reads hosts. The latest value of a metric is repeated until Prism has a newer one.
+// Hosts reads hosts: each value of Prism once.
 func (m *Meter) Hosts(ctx context.Context, c *ahv.Cluster, hosts []Host) ([]target.NodeSample, error) {
 	found := make([][]target.NodeSample, len(hosts))
 	err := target.Each(ctx, len(hosts), func(i int) error {
@@ -77,7 +91,11 @@ func (m *Meter) Hosts(ctx context.Context, c *ahv.Cluster, hosts []Host) ([]targ
 			if !ok || p.Value < 0 {
 				continue
 			}
-			one := target.NodeSample{NodeID: hosts[i].NodeID, Metric: conv.metric, At: p.At, Value: p.Value / conv.per}
+			at, fresh := m.fresh(c.Prism, hosts[i].ExtID, conv.metric, p.At)
+			if !fresh {
+				continue
+			}
+			one := target.NodeSample{NodeID: hosts[i].NodeID, Metric: conv.metric, At: at, Value: p.Value / conv.per}
 			found[i] = append(found[i], one)
 			if conv.metric == cpuPercent && hosts[i].CapacityHz > 0 {
 				one.Metric, one.Value = cpuMegahertz, one.Value/100*hosts[i].CapacityHz/1e6
@@ -127,7 +145,7 @@ func (m *Meter) VMs(ctx context.Context, c *ahv.Cluster, vms []VM) ([]target.VMS
 		if err != nil {
 			return err
 		}
-		found[i] = m.samples(vms[i], s)
+		found[i] = m.samples(c, vms[i], s)
 		return nil
 	})
 	var all []target.VMSample
@@ -137,12 +155,15 @@ func (m *Meter) VMs(ctx context.Context, c *ahv.Cluster, vms []VM) ([]target.VMS
 	return all, err
 }
 
-func (m *Meter) samples(vm VM, s ahv.Stats) []target.VMSample {
+func (m *Meter) samples(c *ahv.Cluster, vm VM, s ahv.Stats) []target.VMSample {
 	var samples []target.VMSample
 	add := func(metric target.VMMetric, p ahv.Point, value float64) {
-		if value >= 0 && m.fresh(vm.Value.ID, string(metric), p.At) {
+		if value < 0 {
+			return
+		}
+		if at, fresh := m.fresh(c.Prism, vm.Value.ID, string(metric), p.At); fresh {
 			samples = append(samples, target.VMSample{
-				VM: vm.Value.Name, Group: vm.Value.Group, NodeID: vm.Value.NodeID, Metric: metric, At: p.At, Value: value,
+				VM: vm.Value.Name, Group: vm.Value.Group, NodeID: vm.Value.NodeID, Metric: metric, At: at, Value: value,
 			})
 		}
 	}

@@ -31,6 +31,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/braggdev/bragg/internal/clock"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/wait"
 )
@@ -64,6 +65,7 @@ type Client struct {
 	base    *url.URL
 	options Options
 	http    *http.Client
+	clock   clock.Dates
 
 	mu       sync.Mutex
 	versions map[string]string // by namespace
@@ -127,6 +129,19 @@ func (c *Client) MayBeUser(name string) bool {
 
 // Address is the host and port of the endpoint.
 func (c *Client) Address() string { return c.base.Host }
+
+// Now is what the clock of Prism shows, within about half a second after the first answer. Statistics are requested and stamped by it, and it may
+// be off by hours.
+func (c *Client) Now() time.Time { return time.Now().Round(0).Add(c.clock.Ahead()) }
+
+// Here is the time of this machine at which the clock of Prism showed t, but not in the future.
+func (c *Client) Here(t time.Time) time.Time {
+	now := time.Now().Round(0)
+	if t = t.Add(-c.clock.Ahead()); t.After(now) {
+		return now
+	}
+	return t
+}
 
 // Close ends idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
@@ -251,10 +266,12 @@ func (c *Client) attempt(ctx context.Context, r Request, path string, body []byt
 	if err != nil {
 		return a, 0, err
 	}
+	sent := time.Now()
 	response, err := c.http.Do(request)
 	if err != nil {
 		return a, 0, c.unreachable(err)
 	}
+	c.clock.Add(sent, time.Now(), response.Header)
 	defer response.Body.Close()
 	a.Status, a.ETag = response.StatusCode, response.Header.Get("ETag")
 	if a.ETag == "" {
@@ -324,14 +341,18 @@ func (c *Client) request(ctx context.Context, r Request, path string, body []byt
 	return request, nil
 }
 
-// retryAfter reads how long to wait, in seconds or as a date.
+// retryAfter reads how long to wait, in seconds or as a date by the clock of the server.
 func retryAfter(h http.Header) time.Duration {
 	text := h.Get("Retry-After")
 	if seconds, err := strconv.Atoi(text); err == nil && seconds > 0 {
 		return time.Duration(min(seconds, int(pauseMax/time.Second))) * time.Second
 	}
-	if at, err := http.ParseTime(text); err == nil && time.Until(at) > 0 {
-		return min(time.Until(at), pauseMax)
+	now, err := http.ParseTime(h.Get("Date"))
+	if err != nil {
+		now = time.Now()
+	}
+	if at, err := http.ParseTime(text); err == nil && at.After(now) {
+		return min(at.Sub(now), pauseMax)
 	}
 	return 0
 }

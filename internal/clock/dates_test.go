@@ -1,38 +1,41 @@
-package api
+package clock
 
 import (
+	"net/http"
 	"testing"
 	"time"
 )
 
 // The offset of a server's clock is within the bounds that whole seconds and round trips leave, and follows a clock that is set.
-func TestServerClock(t *testing.T) {
+func TestDates(t *testing.T) {
 	t.Parallel()
 	const ahead, trip = 95*time.Minute + 300*time.Millisecond, 40 * time.Millisecond
-	var s serverClock
-	if s.ahead() != 0 {
-		t.Errorf("before any answer: %v", s.ahead())
+	var d Dates
+	if d.Ahead() != 0 {
+		t.Errorf("before any answer: %v", d.Ahead())
 	}
 	at := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 	answer := func(ahead time.Duration) {
 		at = at.Add(1370 * time.Millisecond) // at various parts of a second
-		s.note(at, at.Add(trip), at.Add(trip/2).Add(ahead).Truncate(time.Second))
+		shown := at.Add(trip / 2).Add(ahead)
+		d.Add(at, at.Add(trip), http.Header{"Date": {shown.Format(http.TimeFormat)}})
 	}
 	answer(ahead)
-	if off := s.ahead() - ahead; off.Abs() > time.Second/2+trip {
+	if off := d.Ahead() - ahead; off.Abs() > time.Second/2+trip {
 		t.Errorf("after one answer it is off by %v", off)
 	}
 	for range 100 {
 		answer(ahead)
 	}
-	if off := s.ahead() - ahead; off.Abs() > trip {
+	d.Add(at, at, http.Header{})
+	if off := d.Ahead() - ahead; off.Abs() > trip {
 		t.Errorf("after many answers it is off by %v", off)
 	}
 	const behind = -20 * time.Second
 	for range 100 {
 		answer(behind)
 	}
-	if off := s.ahead() - behind; off.Abs() > trip {
+	if off := d.Ahead() - behind; off.Abs() > trip {
 		t.Errorf("after the clock was set it is off by %v", off)
 	}
 }
