@@ -3,7 +3,8 @@
 //	detect ──▶ v4.go │ element.go (v2, v1)
 //	clusters, storage containers, hosts, VMs and their disks ──metrics.go──▶ samples
 //
-// Prism samples every 30 seconds and shows a sample up to about 20 seconds later. Samples of v4 have times; those of Prism Element have none.
+// Prism samples every 30 seconds and shows a sample up to about 20 seconds later. Samples of v4 have times, the begins of their
+// intervals; here they have the ends, like those of other sources. Samples of Prism Element have none.
 package nutanix
 
 import (

@@ -171,9 +171,9 @@ func lines(r collect.Reading, kind, name string) []string {
 		}
 		which := ""
 		switch {
-		case s.At.Equal(at[0]):
+		case s.At.Equal(at[0].Add(30 * time.Second)): // the end of its interval
 			which = " at first"
-		case s.At.Equal(at[1]):
+		case s.At.Equal(at[1].Add(30 * time.Second)):
 			which = " at last"
 		case !s.At.IsZero():
 			which = " at " + s.At.String()

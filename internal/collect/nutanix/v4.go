@@ -213,7 +213,7 @@ func (c *central) statistics(ctx context.Context, e entity, query url.Values) ([
 	for at, values := range byTime {
 		derive(values)
 		for name, value := range values {
-			if s, ok := sampleOf(e, name, value, values, at); ok {
+			if s, ok := sampleOf(e, name, value, values, at.Add(sampling)); ok { // Prism writes the begin of an interval
 				out = append(out, s)
 			}
 		}
