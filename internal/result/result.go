@@ -72,6 +72,8 @@ type SourceInfo struct {
 	Kind          string `json:"kind"`
 	IntervalNanos int64  `json:"interval_ns"`   // between two readings
 	TLS           string `json:"tls,omitempty"` // "unverified" or "none", if the connection was not verified
+	// Simulated: the platform that is the source only simulates its metrics.
+	Simulated bool `json:"simulated,omitempty"`
 	// Charts are those of the target file.
 	Charts []SourceChart `json:"charts,omitempty"`
 }

@@ -187,7 +187,9 @@ func (x *execution) runPlan(ctx context.Context) (executor.Outcome, error) {
 	if !ok {
 		return executor.Outcome{}, errors.New("connect to agents: the target offers no connections")
 	}
-	use := meter.New(x.target, x.record, meter.Options{Zero: x.record.zero, Tag: x.journal.Header().Tag, Estimate: x.Plan.Estimate.Total})
+	use := meter.New(x.target, x.record, meter.Options{
+		Zero: x.record.zero, Tag: x.journal.Header().Tag, Estimate: x.Plan.Estimate.Total, Simulates: x.Inventory.Simulates,
+	})
 	scraped := newExporters(&x.Plan.Plan, x.Scenario.Queries(), x.config.Nodes, x.record)
 	scraped.sources = &builtin.Feed{
 		Config: &x.config, Wanted: metric.Named(x.Scenario.Queries()), Zero: x.record.zero, Samples: x.record.Samples, Event: x.record.Event,

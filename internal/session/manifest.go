@@ -61,7 +61,11 @@ func targetInfo(inv target.Inventory, p *plan.Plan, c *target.Config) result.Tar
 	for _, f := range inv.Facts {
 		info.Facts = append(info.Facts, [2]string{f.Name, f.Value})
 	}
-	for capability, text := range p.Target.Simulates {
+	for capability, text := range inv.Simulates {
+		// Metrics are recorded in every run; other capabilities matter if a step needs them.
+		if _, used := p.Target.Simulates[capability]; !used && capability != target.CapNodeMeter && capability != target.CapVMMeter {
+			continue
+		}
 		if info.Simulates == nil {
 			info.Simulates = map[string]string{}
 		}

@@ -101,7 +101,7 @@ func targetFaults(ctx context.Context, o Order, sc *scenario.Scenario) diag.List
 		return nil
 	}
 	defer p.Close()
-	if p.Inventory, err = p.target.Inventory(ctx); err != nil {
+	if p.Inventory, err = p.config.Simulating(p.target.Inventory(ctx)); err != nil {
 		return nil
 	}
 	return planner.CheckOn(sc, p.Inventory, target.Capabilities(p.target), o.Program.catalog(), o.Plan)
@@ -109,7 +109,7 @@ func targetFaults(ctx context.Context, o Order, sc *scenario.Scenario) diag.List
 
 func (p *Prepared) compile(ctx context.Context) error {
 	var err error
-	if p.Inventory, err = p.target.Inventory(ctx); err != nil {
+	if p.Inventory, err = p.config.Simulating(p.target.Inventory(ctx)); err != nil {
 		return err
 	}
 	p.Plan, err = planner.Compile(p.Scenario, p.Inventory, target.Capabilities(p.target), p.Order.Program.catalog(), p.Order.Plan)

@@ -31,6 +31,12 @@ const (
 	CapHostShell Capability = "host-shell"
 )
 
+// capabilities are all of them.
+var capabilities = []Capability{
+	CapAgents, CapAddresses, CapVMPower, CapClone, CapSnapshot, CapRevert, CapMigrate, CapRelocate, CapPlacement, CapNodePower, CapContainer, CapMaintenance,
+	CapReady, CapDatastore, CapDrain, CapNodeMeter, CapVMMeter, CapGuestShell, CapPlaybook, CapHostShell,
+}
+
 // Limited is a target that offers less than its type does: capabilities that are missing in this cluster or for this user, with one
 // sentence each on the reason.
 type Limited interface {

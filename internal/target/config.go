@@ -39,11 +39,13 @@ type Config struct {
 	Addresses   Addresses             `json:"addresses"`
 	Credentials map[string]Credential `json:"credentials,omitempty"`
 	Facts       []Fact                `json:"facts,omitempty"` // in the order of the file
-	Health      *Health               `json:"health,omitempty"`
-	Sources     []Source              `json:"sources,omitempty"` // of counters of the storage
-	Allow       Allow                 `json:"allow"`
-	Options     map[string]string     `json:"options,omitempty"` // of the provider
-	File        string                `json:"-"`                 // path of the file; empty for a built-in target
+	// Simulates names capabilities that the platform itself only simulates, as in Inventory.
+	Simulates map[Capability]string `json:"simulates,omitempty"`
+	Health    *Health               `json:"health,omitempty"`
+	Sources   []Source              `json:"sources,omitempty"` // of counters of the storage
+	Allow     Allow                 `json:"allow"`
+	Options   map[string]string     `json:"options,omitempty"` // of the provider
+	File      string                `json:"-"`                 // path of the file; empty for a built-in target
 	// Places are where the file names options and credentials, for messages: "options.cluster", "credentials.platform". Code, message
 	// and hint are empty.
 	Places map[string]diag.Diagnostic `json:"-"`
@@ -71,6 +73,16 @@ type Addresses struct {
 	Last    string `json:"last,omitempty"`
 	Prefix  int    `json:"prefix,omitempty"`
 	Gateway string `json:"gateway,omitempty"`
+}
+
+// Simulating adds what the owner says of the platform to an inventory. It takes the results of Target.Inventory.
+func (c *Config) Simulating(i Inventory, err error) (Inventory, error) {
+	if len(c.Simulates) > 0 {
+		all := maps.Clone(c.Simulates)
+		maps.Copy(all, i.Simulates)
+		i.Simulates = all
+	}
+	return i, err
 }
 
 // Trust returns how the certificate of the endpoint is checked. service names it in messages: "vCenter".

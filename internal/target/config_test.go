@@ -104,8 +104,9 @@ func TestCluster(t *testing.T) {
 			"platform": {User: "admin", Secret: target.Secret{File: "/run/secrets/platform"}},
 			"vault":    {Secret: target.Secret{Command: []string{"vault", "read", "-field=password", "secret/lab4"}}},
 		},
-		Facts: []target.Fact{{Name: "replication factor", Value: "2"}, {Name: "compression", Value: "inline"}},
-		Allow: target.Allow{NodePower: true},
+		Facts:     []target.Fact{{Name: "replication factor", Value: "2"}, {Name: "compression", Value: "inline"}},
+		Simulates: map[target.Capability]string{target.CapNodeMeter: "random numbers"},
+		Allow:     target.Allow{NodePower: true},
 	}
 	if !reflect.DeepEqual(c, want) {
 		t.Errorf("got\n%+v\nwant\n%+v", c, want)
@@ -318,5 +319,16 @@ func TestInFolder(t *testing.T) {
 	want := []string{filepath.Join(dir, "ca.pem"), filepath.Join(dir, "sub", "ca.pem"), kept, "", filepath.Join(dir, "bmc.pem"), filepath.Join(dir, "secret"), ""}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// What the owner says of the platform is added to what the provider knows of itself.
+func TestSimulating(t *testing.T) {
+	c := target.Config{Simulates: map[target.Capability]string{target.CapSnapshot: "no data", target.CapNodeMeter: "random numbers"}}
+	own := map[target.Capability]string{target.CapSnapshot: "of the provider"}
+	i, err := c.Simulating(target.Inventory{Name: "lab", Simulates: own}, nil)
+	want := map[target.Capability]string{target.CapSnapshot: "of the provider", target.CapNodeMeter: "random numbers"}
+	if err != nil || i.Name != "lab" || !reflect.DeepEqual(i.Simulates, want) || len(own) != 1 {
+		t.Errorf("got %+v, %v; the provider's own map is %v", i, err, own)
 	}
 }

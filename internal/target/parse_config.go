@@ -13,8 +13,8 @@ import (
 )
 
 var configKeys = []string{
-	"provider", "name", "nodes", "endpoint", "tls", "fingerprint", "ca_file", "templates", "pool", "replication_factor", "network", "addresses", "credentials", "facts", "health",
-	"sources", "allow", "options",
+	"provider", "name", "nodes", "endpoint", "tls", "fingerprint", "ca_file", "templates", "pool", "replication_factor", "network", "addresses", "credentials", "facts",
+	"simulates", "health", "sources", "allow", "options",
 }
 
 // replicationMax bounds the number of copies of each byte.
@@ -114,6 +114,8 @@ func (p *configParser) field(e entry, c *Config, provider Provider) {
 		}
 	case "facts":
 		c.Facts = p.texts(e)
+	case "simulates":
+		c.Simulates = simulates(p, e)
 	case "health":
 		c.Health = p.health(e)
 	case "sources":
@@ -147,6 +149,18 @@ func (c *Config) Place(key, code, hint, message string) diag.Diagnostic {
 	}
 	d.Code, d.Hint, d.Message = code, hint, message
 	return d
+}
+
+// simulates reads which capabilities the platform only simulates.
+func simulates(p *configParser, e entry) map[Capability]string {
+	all := map[Capability]string{}
+	for _, inner := range p.entries(e.value, e.key.Value, nil) {
+		if !slices.Contains(capabilities, Capability(inner.key.Value)) {
+			p.errorf(inner.key, "target-capability", `"bragg targets check" lists capabilities`, "simulates: unknown capability %q", inner.key.Value)
+		}
+		all[Capability(inner.key.Value)] = p.text(inner)
+	}
+	return all
 }
 
 // checkEndpointTrust refuses contradictions in how the endpoint's certificate is checked.

@@ -68,8 +68,10 @@ func wanted(o collect.Options) func(name string) bool {
 // Facts describes sources for a manifest.
 func Facts(c *target.Config) []result.SourceInfo {
 	var list []result.SourceInfo
-	for _, s := range Sources(c) {
+	for i, s := range Sources(c) {
 		info := result.SourceInfo{Name: s.Name, Kind: s.Kind, IntervalNanos: s.Interval.Nanoseconds()}
+		// A source without an address is the platform itself.
+		info.Simulated = c.Sources[i].URL == "" && c.Simulates[target.CapNodeMeter] != ""
 		if s.TLS == target.TLSUnverified || s.TLS == target.TLSNone {
 			info.TLS = s.TLS
 		}

@@ -37,3 +37,12 @@ func TestSecretsThatCannotBeRead(t *testing.T) {
 		}
 	}
 }
+
+// TestSimulatedPlatform: counters of the platform itself are simulated if it simulates its metrics; those of other sources are not.
+func TestSimulatedPlatform(t *testing.T) {
+	c := &target.Config{Provider: target.SourceVSphere, Endpoint: "vc.lab", Simulates: map[target.Capability]string{target.CapNodeMeter: "random"},
+		Sources: []target.Source{{Name: "vc", Kind: target.SourceVSphere}, {Name: "other", Kind: target.SourceVSphere, URL: "https://other.lab"}}}
+	if list := builtin.Facts(c); !list[0].Simulated || list[1].Simulated {
+		t.Errorf("got %+v", list)
+	}
+}

@@ -268,7 +268,7 @@ func age(seconds float64) string {
 // Result is the chart as a result without data.
 func (c *Chart) Result(r Record, phase result.Window) result.Evaluated {
 	return result.Evaluated{
-		Name: "source " + c.Source.Name + " " + c.Title, Title: c.Source.Name + ": " + c.Title, Type: "metric", Unit: c.Unit, Unasked: true,
+		Name: "source " + c.Source.Name + " " + c.Title, Title: c.Source.Name + ": " + c.Title, Type: "metric", Unit: c.Unit, Unasked: true, Simulated: c.Source.Simulated,
 		ReportGroup: Group, Hint: c.Note, Source: r.Describe(c.Source), Averages: c.Averages, FromNanos: phase.FromNanos, ToNanos: phase.ToNanos,
 		Series: []result.Series{}, Stats: []result.Stats{},
 	}

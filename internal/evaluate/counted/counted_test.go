@@ -185,3 +185,14 @@ func TestDescribe(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+// TestSimulatedSource: charts of a platform that makes up its counters say so.
+func TestSimulatedSource(t *testing.T) {
+	m := &result.Manifest{Run: "r"}
+	m.Target.Sources = []result.SourceInfo{{Name: "vc", Kind: target.SourceVSphere, Simulated: true}, {Name: "host", Kind: target.SourceNode}}
+	for _, c := range counted.Charts(m, nil) {
+		if e := c.Result(nil, result.Window{}); e.Simulated != (c.Source.Name == "vc") {
+			t.Errorf("%s is simulated: %v", e.Name, e.Simulated)
+		}
+	}
+}

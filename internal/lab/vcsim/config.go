@@ -34,5 +34,9 @@ pool: LocalDS_0
 network: VM Network
 templates: {linux: %[6]s, ubuntu1604: %[6]s}
 facts: {platform: "simulated: a vCenter without hosts, with processes of one machine as VMs"}
+simulates:
+  node-metrics: random numbers, not measured on hosts
+  vm-metrics: random numbers, not measured on VMs
+  snapshot: a snapshot holds no data of disks
 %[7]s%[8]s`, s.Endpoint, s.Fingerprint, User, password, secret, Template, nodes.String(), more), nil
 }

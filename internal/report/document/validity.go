@@ -93,6 +93,11 @@ func simulations(m *result.Manifest, s *result.Summary, events []interval.Event)
 	for _, what := range slices.Sorted(maps.Keys(m.Target.Simulates)) {
 		list = append(list, Sentence(what+": "+m.Target.Simulates[what]))
 	}
+	for _, source := range m.Target.Sources {
+		if source.Simulated {
+			list = append(list, fmt.Sprintf("The counters of source %s are simulated.", source.Name))
+		}
+	}
 	seen := map[string]bool{}
 	for _, e := range events {
 		if e.Simulate && e.Kind == interval.EventStepStarted && e.Step != "" && !seen[e.Step] {
@@ -101,7 +106,7 @@ func simulations(m *result.Manifest, s *result.Summary, events []interval.Event)
 		}
 	}
 	for i := range s.Results {
-		if s.Results[i].Simulated {
+		if s.Results[i].Simulated && !s.Results[i].Unasked { // the others are of a capability or of a source
 			list = append(list, fmt.Sprintf("The data of %q is simulated.", heading(&s.Results[i])))
 		}
 	}

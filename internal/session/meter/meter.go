@@ -39,6 +39,8 @@ type Options struct {
 	Zero     time.Time // of its axis, as time.Now gave it
 	Tag      target.Tag
 	Estimate time.Duration // of its length
+	// Simulates has the capabilities that the target only simulates: metrics of nodes or VMs, of which samples are marked.
+	Simulates map[target.Capability]string
 }
 
 // Meter polls cluster metrics, and those of VMs if the target has them.
@@ -99,6 +101,7 @@ func (m *Meter) read(ctx context.Context) error {
 	if m.vms == nil || now.Sub(m.vmsRead) < m.vmPeriod-m.period/2 {
 		nodes, err := m.source.SampleNodes(ctx)
 		if err == nil {
+			m.mark(nodes, nil)
 			m.record.Samples(NodeSamples(nodes, m.axis()))
 		}
 		return err
@@ -111,10 +114,25 @@ func (m *Meter) read(ctx context.Context) error {
 		m.vmsRead, m.vmPeriod = now, vmPeriod(m.period, max(m.run.Estimate, now.Sub(m.began)), len(vms))
 	}
 	m.keepNodes(vms)
+	m.mark(nodes, vms)
 	axis := m.axis()
 	m.record.Samples(NodeSamples(nodes, axis))
 	m.record.Samples(VMSamples(vms, axis))
 	return nil
+}
+
+// mark says of readings that the platform made them up.
+func (m *Meter) mark(nodes []target.NodeSample, vms []target.VMSample) {
+	if _, ok := m.run.Simulates[target.CapNodeMeter]; ok {
+		for i := range nodes {
+			nodes[i].Simulated = true
+		}
+	}
+	if _, ok := m.run.Simulates[target.CapVMMeter]; ok {
+		for i := range vms {
+			vms[i].Simulated = true
+		}
+	}
 }
 
 func (m *Meter) axis() Axis {

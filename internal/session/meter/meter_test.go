@@ -111,3 +111,41 @@ func TestNodesAreReadAtTheEnd(t *testing.T) {
 		})
 	}
 }
+
+// kept is a record that keeps samples.
+type kept struct{ samples []result.Sample }
+
+func (k *kept) Samples(list []result.Sample) { k.samples = append(k.samples, list...) }
+func (*kept) Event(interval.Event)           {}
+
+// steady is a target with one reading of a node and of a VM.
+type steady struct{ target.Target }
+
+func (steady) SampleNodes(context.Context) ([]target.NodeSample, error) {
+	return []target.NodeSample{{NodeID: "a", Metric: "CpuUsage.Avg.Percent", At: time.Now(), Value: 1}}, nil
+}
+
+func (s steady) SampleVMs(ctx context.Context, _ target.Tag) ([]target.NodeSample, []target.VMSample, error) {
+	nodes, err := s.SampleNodes(ctx)
+	return nodes, []target.VMSample{{VM: "v", Metric: target.VMReads, At: time.Now(), Value: 1}}, err
+}
+
+// Samples of metrics that the platform makes up are marked, the others are not.
+func TestSimulatedMetricsAreMarked(t *testing.T) {
+	for _, only := range []target.Capability{target.CapNodeMeter, target.CapVMMeter} {
+		synctest.Test(t, func(t *testing.T) {
+			record := &kept{}
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			defer cancel()
+			New(steady{}, record, Options{Zero: time.Now(), Simulates: map[target.Capability]string{only: "random numbers"}}).Run(ctx)
+			if len(record.samples) < 2 {
+				t.Fatalf("%d samples", len(record.samples))
+			}
+			for _, s := range record.samples {
+				if got, want := s.Labels["simulated"] == "true", (s.Labels["vm"] == "") == (only == target.CapNodeMeter); got != want {
+					t.Errorf("%s simulated: %s has the labels %v", only, s.Name, s.Labels)
+				}
+			}
+		})
+	}
+}
