@@ -23,6 +23,7 @@ type Mirror[T any] struct {
 
 	starting sync.Mutex
 	work     sync.WaitGroup
+	listing  chan struct{} // held by the caller that lists the objects for all that wait
 
 	mu      sync.Mutex
 	started bool
@@ -32,6 +33,9 @@ type Mirror[T any] struct {
 	refused int                // how often in a row the server refused it
 	version string             // of the last change that was seen
 	heard   func(Change[T])    // nil: no listener
+	begun   uint64             // lists for callers so far
+	ended   uint64             // the last of them that has ended
+	failed  error              // how that one ended
 }
 
 // Seen is one object, as it was when it last changed.
@@ -47,13 +51,14 @@ type Change[T any] struct {
 
 // NewMirror makes a mirror. It makes no calls.
 func NewMirror[T any](c *Client, r Resource, selector string) *Mirror[T] {
-	return &Mirror[T]{client: c, resource: r, selector: selector, objects: map[string]Seen[T]{}, changed: make(chan struct{})}
+	return &Mirror[T]{client: c, resource: r, selector: selector, objects: map[string]Seen[T]{}, changed: make(chan struct{}), listing: make(chan struct{}, 1)}
 }
 
 // Times of watches.
 const (
 	watchAgain   = 500 * time.Millisecond // after a watch that broke
 	watchLongest = 30 * time.Second
+	lookMax      = 5 * time.Second
 	watchSeconds = 30 * 60 // after which the server ends a watch, which is then repeated
 	// A right may be granted again at once, and so may a token be renewed. What is refused so often in a row is refused for good, after
 	// about four seconds.
@@ -117,7 +122,36 @@ func (m *Mirror[T]) fresh(ctx context.Context) error {
 	if down == nil {
 		return nil
 	}
-	return m.list(ctx)
+	return m.relist(ctx)
+}
+
+// relist lists the objects once for all callers that wait at the same time: a list serves those that came before it began.
+func (m *Mirror[T]) relist(ctx context.Context) error {
+	m.mu.Lock()
+	came := m.begun
+	m.mu.Unlock()
+	select {
+	case m.listing <- struct{}{}:
+		defer func() { <-m.listing }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	m.mu.Lock()
+	served, err := m.ended > came, m.failed
+	m.begun++
+	number := m.begun
+	m.mu.Unlock()
+	if served {
+		return err
+	}
+	err = m.list(ctx)
+	if ctx.Err() != nil {
+		return err // that of this caller alone
+	}
+	m.mu.Lock()
+	m.ended, m.failed = number, err
+	m.mu.Unlock()
+	return err
 }
 
 // Get returns the object of that name.
@@ -254,6 +288,9 @@ func (m *Mirror[T]) follow() {
 		}
 		m.wake()
 		m.mu.Unlock()
+		if err != nil && m.refused == 0 {
+			m.look(ctx)
+		}
 		if wait.For(ctx, pause) != nil {
 			return
 		}
@@ -261,6 +298,13 @@ func (m *Mirror[T]) follow() {
 			pause = watchAgain
 		}
 	}
+}
+
+// look lists the objects for those that await a change, once for each watch that breaks.
+func (m *Mirror[T]) look(ctx context.Context) {
+	bounded, cancel := context.WithTimeout(ctx, lookMax)
+	defer cancel()
+	_ = m.list(bounded) // the reason is that of the watch
 }
 
 // watch makes one watch and notes its changes; nil: the server ended it.

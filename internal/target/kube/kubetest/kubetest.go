@@ -438,8 +438,9 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, resource string) 
 		s.mu.Lock()
 		changed, gone := s.changed, version < s.since
 		var news []change
-		for _, c := range s.log {
-			if c.version > version && c.resource == resource && selected(q.Get("labelSelector"), c.labels) {
+		first, _ := slices.BinarySearchFunc(s.log, version+1, func(c change, v int) int { return cmp.Compare(c.version, v) })
+		for _, c := range s.log[first:] {
+			if c.resource == resource && selected(q.Get("labelSelector"), c.labels) {
 				news = append(news, c)
 			}
 		}

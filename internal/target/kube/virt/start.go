@@ -15,17 +15,18 @@ import (
 
 // Prepare makes the VirtualMachine of a VM, which is off, unless it exists.
 func (r *Runner) Prepare(ctx context.Context, rec object.Record, tag object.Owner) error {
-	if err := r.machines.Start(ctx); err != nil {
+	one, ok, err := r.machines.Find(ctx, rec.VM.ID)
+	if err != nil {
 		return err
 	}
-	if one, ok := r.machines.Get(rec.VM.ID); ok && one.Object.DeletionTimestamp == nil {
+	if ok && one.Object.DeletionTimestamp == nil {
 		if object.MarkOf(&one.Object) != tag.Mark {
 			return target.Foreign(fmt.Sprintf("virtual machine %q", rec.VM.ID))
 		}
 		return nil
 	}
 	own := func(o *machine) bool { return object.MarkOf(o) == tag.Mark && o.DeletionTimestamp == nil }
-	_, err := api.Create(ctx, r.site.Client, api.Machines, r.plans.describe(rec, tag), own)
+	_, err = api.Create(ctx, r.site.Client, api.Machines, r.plans.describe(rec, tag), own)
 	if api.Exists(err) {
 		return target.Foreign(fmt.Sprintf("virtual machine %q", rec.VM.ID))
 	}

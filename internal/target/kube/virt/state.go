@@ -183,12 +183,9 @@ func (w *watched) Tunnel(ctx context.Context, id string, port int) (net.Conn, er
 
 // current returns the instance of a VM, nil if there is none. One of that name with another mark is foreign.
 func (w *watched) current(ctx context.Context, rec object.Record) (*api.Seen[instance], error) {
-	if err := w.instances.Start(ctx); err != nil {
+	one, ok, err := w.instances.Find(ctx, rec.VM.ID)
+	if err != nil || !ok {
 		return nil, err
-	}
-	one, ok := w.instances.Get(rec.VM.ID)
-	if !ok {
-		return nil, nil
 	}
 	if object.MarkOf(&one.Object) != rec.Mark {
 		return nil, target.Foreign(fmt.Sprintf("instance %q", rec.VM.ID))

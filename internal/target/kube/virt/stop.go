@@ -67,10 +67,10 @@ func (r *Runner) Remove(ctx context.Context, rec object.Record) error {
 }
 
 func (r *Runner) removeMachine(ctx context.Context, rec object.Record) error {
-	if err := errors.Join(r.machines.Start(ctx), r.instances.Start(ctx)); err != nil {
+	one, ok, err := r.machines.Find(ctx, rec.VM.ID)
+	if err != nil {
 		return err
 	}
-	one, ok := r.machines.Get(rec.VM.ID)
 	if ok && object.MarkOf(&one.Object) != rec.Mark {
 		return nil // another's, which stays
 	}
