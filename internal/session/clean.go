@@ -140,7 +140,7 @@ func (c Cleaning) undo(ctx context.Context, left control.Leftover, done *Cleaned
 	}
 	// The run may have ended by itself before the lease was acquired.
 	if left, err = control.RecoverRun(c.Runs, done.Run); err == nil && !left.Ended {
-		err = c.undoHeld(ctx, left, lease, how.Config, done)
+		err = c.undoHeld(ctx, left, lease, how, done)
 	} else if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
@@ -152,15 +152,18 @@ func isLocked(err error) bool {
 	return errors.As(err, &locked) && locked.Exit == diag.ExitLocked
 }
 
-func (c Cleaning) undoHeld(ctx context.Context, left control.Leftover, lease *control.Lease, config target.Config, done *Cleaned) error {
+func (c Cleaning) undoHeld(ctx context.Context, left control.Leftover, lease *control.Lease, how journalTarget, done *Cleaned) error {
 	// A teardown may switch VMs on: those get identities of an authority that ends with this cleaning.
 	identities, err := trust.New(done.Run, identityLife)
 	if err != nil {
 		return err
 	}
-	t, err := openTarget(ctx, opening{config, machinesDir(c.Runs, done.Run), c.Program, identities})
+	t, err := openTarget(ctx, opening{how.Config, machinesDir(c.Runs, done.Run), c.Program, identities})
 	if err != nil {
 		return err
+	}
+	if err := target.CheckIdentity(ctx, t, how.Identity); err != nil {
+		return errors.Join(err, t.Close())
 	}
 	if err := lease.AtTarget(ctx, t, left.Header.Target); isLocked(err) {
 		c.say(done.Run, err.Error())

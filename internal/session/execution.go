@@ -80,7 +80,11 @@ func (p *Prepared) Run(ctx context.Context, o RunOptions) (Outcome, error) {
 	}
 	x.lease = lease
 	var outcome Outcome
-	if x.how, err = json.Marshal(journalTarget{Config: p.config, Lease: leaseName(p.config)}); err == nil {
+	identity, err := target.IdentityOf(ctx, p.target)
+	if err == nil {
+		x.how, err = json.Marshal(journalTarget{Config: p.config, Lease: leaseName(p.config), Identity: identity})
+	}
+	if err == nil {
 		err = lease.AtTarget(ctx, p.target, x.how)
 	}
 	if err == nil {
@@ -115,6 +119,8 @@ type execution struct {
 type journalTarget struct {
 	Config target.Config `json:"config"`
 	Lease  string        `json:"lease"`
+	// Identity of its platform; "" if it has none.
+	Identity string `json:"identity,omitempty"`
 }
 
 func (x *execution) run(ctx context.Context) (Outcome, error) {

@@ -156,3 +156,11 @@ func (l leased) Drop(ctx context.Context, id string) error {
 	})
 	return gone(err)
 }
+
+// Identity is the id of the cluster; see target.Identified.
+func (c *cluster) Identity(ctx context.Context) (string, error) {
+	if _, err := c.known(ctx); err != nil {
+		return "", err
+	}
+	return c.ahv.ID, nil
+}

@@ -52,6 +52,7 @@ var (
 	_ target.DatastoreChecker = (*Target)(nil)
 	_ target.SpaceMeter       = (*Target)(nil)
 	_ target.Locker           = (*Target)(nil)
+	_ target.Identified       = (*Target)(nil)
 	_ target.OtherLister      = (*Target)(nil)
 	_ target.HostChecker      = (*Target)(nil)
 	_ target.GuestLogins      = (*Target)(nil)

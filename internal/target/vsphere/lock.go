@@ -33,3 +33,11 @@ func (t *site) lease() leasevm.Place {
 		VC: t.vms(), Cluster: t.cluster.ref, Folder: t.folder.ref, Pool: t.pool.ref, ClusterName: t.cluster.name, Datastore: t.datastore.name,
 	}
 }
+
+// Identity is the vCenter and the cluster in it; see target.Identified.
+func (l *lock) Identity(ctx context.Context) (string, error) {
+	if err := l.site.usable(ctx); err != nil {
+		return "", err
+	}
+	return l.site.vc.ServiceContent.About.InstanceUuid + "/" + l.site.cluster.ref.Value, nil
+}
