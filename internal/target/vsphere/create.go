@@ -133,16 +133,18 @@ func (m *builder) buildAll(
 	ctx context.Context, tag target.Tag, plans []*blueprint, from func(b *blueprint) (*origin, error),
 ) ([]target.VM, error) {
 	defer m.addresses.Release(ids(plans)...) // by then the VMs record which addresses are taken
+	names, errs := make([]string, len(plans)), make([]error, len(plans))
 	err := target.Each(ctx, len(plans), func(i int) error {
 		b := plans[i]
+		names[i] = b.spec.Name
 		ended := target.Observe(ctx, b.spec.Name)
-		var err error
-		if b.from, err = from(b); err == nil {
-			err = m.build(ctx, b)
+		if b.from, errs[i] = from(b); errs[i] == nil {
+			errs[i] = m.build(ctx, b)
 		}
-		ended(err)
-		return m.site.vc.Explain(fmt.Sprintf("create vm %q", b.spec.Name), err)
+		ended(errs[i])
+		return nil
 	})
+	err = m.site.vc.ExplainEach("create", names, errs, err)
 	if err == nil {
 		err = m.likeSource(ctx, plans)
 	}

@@ -113,7 +113,7 @@ func (t *Target) describe(h mo.HostSystem) target.Node {
 func (t *Target) facts(hosts []mo.HostSystem, ds mo.Datastore) []target.Fact {
 	about := t.vc.ServiceContent.About
 	facts := []target.Fact{
-		{Name: "vCenter", Value: fmt.Sprintf("%s build %s", cmp.Or(about.FullName, about.Name+" "+about.Version), about.Build)},
+		{Name: "vCenter", Value: cmp.Or(about.FullName, fmt.Sprintf("%s %s build-%s", about.Name, about.Version, about.Build))},
 		{Name: "cluster", Value: fmt.Sprintf("%s in %s", t.cluster.name, t.datacenter.name)},
 		{Name: "datastore", Value: fmt.Sprintf("%s, %s, %s", t.datastore.name, ds.Summary.Type, unit.FormatBytes(ds.Summary.Capacity))},
 		{Name: "network", Value: t.network.name},

@@ -70,7 +70,10 @@ func findSite(ctx context.Context, vc *vcenter.Client, s settings) (*site, error
 		add(&t.pool, found, err)
 	}
 	if len(errs) > 0 {
-		return nil, vc.Explain("find the objects of the target file", several(errs))
+		return nil, vc.Explain("find the objects of the target file", vcenter.Several(errs))
+	}
+	for _, one := range []place{t.datacenter, t.cluster, t.folder, t.pool, t.datastore, t.network} {
+		vc.Remember(one.ref, one.name)
 	}
 	t.drs = &drs.Cluster{VC: vc, Ref: t.cluster.ref, Name: t.cluster.name}
 	return t, nil
@@ -127,7 +130,13 @@ func (t *site) findFolder(ctx context.Context, finder *find.Finder) (place, erro
 		}
 		return place{folders.VmFolder.Reference(), "vm"}, nil
 	}
-	return only(ctx, "folder", t.settings.folder, places(finder.FolderList))
+	return only(ctx, "folder", t.settings.folder, func(ctx context.Context, pattern string) ([]place, error) {
+		if pattern == "*" {
+			pattern = "vm/*" // and not those for hosts, networks and datastores
+		}
+		found, err := finder.FolderList(ctx, pattern)
+		return all(found), err
+	})
 }
 
 func (t *site) findPool(ctx context.Context, finder *find.Finder) (place, error) {
@@ -238,26 +247,13 @@ func (t *site) usable(ctx context.Context) error {
 	return nil
 }
 
-// several are errors on one line.
-type several []error
-
-func (s several) Error() string {
-	var all []string
-	for _, err := range s {
-		all = append(all, diag.Sentence(err))
-	}
-	return strings.Join(all, "; ")
-}
-
-func (s several) Unwrap() []error { return s }
-
 // Ready returns nil when every host of the cluster answers, is not in maintenance mode and sees the datastore.
 func (t *site) Ready(ctx context.Context) error {
 	hosts, err := t.hosts(ctx)
 	if err != nil {
 		return err
 	}
-	var errs several
+	var errs vcenter.Several
 	for _, h := range hosts {
 		if err := h.usable(); err != nil {
 			errs = append(errs, err)

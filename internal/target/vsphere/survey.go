@@ -156,12 +156,14 @@ func (t *site) look(ctx context.Context) (*survey, error) {
 			if err := mo.LoadObjectContent([]types.ObjectContent{one}, &h); err != nil {
 				return nil, err
 			}
+			t.vc.Remember(one.Obj, h.Name)
 			s.hosts[one.Obj.Value] = &host{place{one.Obj, h.Name}, h.Runtime.ConnectionState, h.Runtime.InMaintenanceMode, h.Datastore}
 		case "VirtualMachine":
 			var vm mo.VirtualMachine
 			if err := mo.LoadObjectContent([]types.ObjectContent{one}, &vm); err != nil {
 				return nil, err
 			}
+			t.vc.Remember(one.Obj, vm.Name)
 			machines = append(machines, vm)
 		}
 	}

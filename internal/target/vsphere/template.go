@@ -51,6 +51,7 @@ func (t *templates) get(ctx context.Context, name string) (*origin, error) {
 		t.read = map[string]*origin{}
 	}
 	t.read[name] = found
+	t.site.vc.Remember(found.ref, found.name)
 	return found, nil
 }
 

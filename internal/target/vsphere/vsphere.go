@@ -198,14 +198,16 @@ func (t *Target) Close() error {
 
 // onEach is target.Each for VMs, which errors name. A nil VM is skipped.
 func (t *site) onEach(ctx context.Context, action string, vms []*vmInfo, do func(one *vmInfo) error) error {
-	return target.Each(ctx, len(vms), func(i int) error {
+	names, errs := make([]string, len(vms)), make([]error, len(vms))
+	err := target.Each(ctx, len(vms), func(i int) error {
 		if vms[i] == nil {
 			return nil
 		}
-		name := vms[i].owner.Record.VM.Name
-		ended := target.Observe(ctx, name)
-		err := do(vms[i])
-		ended(err)
-		return t.vc.Explain(fmt.Sprintf("%s vm %q", action, name), err)
+		names[i] = vms[i].owner.Record.VM.Name
+		ended := target.Observe(ctx, names[i])
+		errs[i] = do(vms[i])
+		ended(errs[i])
+		return nil
 	})
+	return t.vc.ExplainEach(action, names, errs, err)
 }

@@ -393,7 +393,7 @@ func TestLoginErrors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if name == "nothing there" && testing.Short() {
-				t.Skip("it is tried for two minutes")
+				t.Skip("it is tried for seconds")
 			}
 			config := r.config
 			c.change(&config)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/target/vsphere/vcenter"
+	"github.com/braggdev/bragg/internal/textio"
 )
 
 // Object is one object on which privileges are needed.
@@ -89,17 +90,7 @@ func Check(ctx context.Context, vc *vcenter.Client, objects []Object) error {
 		if err != nil {
 			return vc.Explain("check the privileges of the user", err)
 		}
-		for _, one := range res.Returnval {
-			var lacks []string
-			for _, p := range one.PrivAvailability {
-				if !p.IsGranted {
-					lacks = append(lacks, p.PrivId)
-				}
-			}
-			if len(lacks) > 0 {
-				missing = append(missing, fmt.Sprintf("on %s %q: %s", k, names[one.Entity], strings.Join(lacks, ", ")))
-			}
-		}
+		missing = append(missing, lacking(k, res.Returnval, names)...)
 	}
 	if len(missing) == 0 {
 		return nil
@@ -109,4 +100,42 @@ func Check(ctx context.Context, vc *vcenter.Client, objects []Object) error {
 		Message: fmt.Sprintf("user %q lacks privileges: %s", vc.User(), strings.Join(missing, "; ")),
 		Hint:    "docs/guides/vsphere.md lists a role with all of them",
 	}
+}
+
+// objectsMax bounds the objects that a message names.
+const objectsMax = 5
+
+// lacking lists what is missing on objects of one kind; objects that lack the same are named together.
+func lacking(k Kind, all []types.EntityPrivilege, names map[types.ManagedObjectReference]string) []string {
+	var order []string
+	on := map[string][]string{}
+	for _, one := range all {
+		var lacks []string
+		for _, p := range one.PrivAvailability {
+			if !p.IsGranted {
+				lacks = append(lacks, p.PrivId)
+			}
+		}
+		if len(lacks) == 0 {
+			continue
+		}
+		text := strings.Join(lacks, ", ")
+		if on[text] == nil {
+			order = append(order, text)
+		}
+		on[text] = append(on[text], fmt.Sprintf("%q", names[one.Entity]))
+	}
+	var missing []string
+	for _, text := range order {
+		slices.Sort(on[text])
+		missing = append(missing, fmt.Sprintf("on %s %s: %s", plural(k, len(on[text])), textio.Few(on[text], objectsMax), text))
+	}
+	return missing
+}
+
+func plural(k Kind, n int) string {
+	if n == 1 || k == Import {
+		return string(k)
+	}
+	return string(k) + "s"
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"reflect"
 	"strings"
 
@@ -69,11 +70,13 @@ func (l *link) explain(action string, err error) error {
 		e.Code, e.Exit = "vsphere-privilege", diag.ExitUnavailable
 		e.Message, e.Err = fmt.Sprintf("%s: user %q lacks the privilege %s", action, l.name(), denied.PrivilegeId), nil
 		if denied.Object != nil {
-			e.Message += " on " + denied.Object.Value
+			e.Message += " on " + l.describe(*denied.Object)
 		}
 		e.Hint = "bragg targets check lists all privileges that are missing"
 	case fault.Is(err, &types.NotAuthenticated{}):
 		e.Code, e.Hint = "vsphere-session", "the session ended again right after a login: look for a limit of sessions of this user"
+	case status >= 400 && status < 500 && status != http.StatusTooManyRequests:
+		e.Code, e.Hint = "vsphere-unreachable", "it answers, but not as a vCenter does: check the endpoint of the target file, and proxies in front of it"
 	case status != 0:
 		e.Code, e.Hint = "vsphere-busy", "the vCenter, or a proxy in front of it, does not take the call"
 	case kindOf(err) == "":

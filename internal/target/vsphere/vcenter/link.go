@@ -28,6 +28,7 @@ const (
 	busyPause    = 500 * time.Millisecond
 	busyPauseMax = 10 * time.Second
 	busyMax      = 2 * time.Minute
+	reachMax     = 10 * time.Second // of the first call
 )
 
 // link makes calls. A session that expired is renewed by one login for all callers.
@@ -36,6 +37,7 @@ type link struct {
 	user     *url.Userinfo
 	host     string
 	sessions *session.Manager // makes its calls without logging in again
+	names    sync.Map         // of objects, for messages
 
 	mu      sync.Mutex
 	logging chan struct{} // closed when the login that is under way ends; nil: none is
@@ -153,7 +155,7 @@ type repeating struct{ *link }
 
 func (r repeating) RoundTrip(ctx context.Context, req, res soap.HasFault) error {
 	pause := busyPause
-	for until := time.Now().Add(busyMax); ; {
+	for until := time.Now().Add(r.patience()); ; {
 		err := r.wire.RoundTrip(ctx, req, res)
 		if err == nil || ctx.Err() != nil || !again(err, changes(req)) || time.Now().Add(pause).After(until) {
 			return err
@@ -164,6 +166,14 @@ func (r repeating) RoundTrip(ctx context.Context, req, res soap.HasFault) error 
 		pause = min(2*pause, busyPauseMax)
 		clearBody(res)
 	}
+}
+
+// patience is how long a call is repeated. A vCenter that was never reached is more likely a wrong address than one that restarts.
+func (l *link) patience() time.Duration {
+	if l.sessions == nil {
+		return reachMax
+	}
+	return busyMax
 }
 
 // clearBody forgets what an earlier attempt answered.
