@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -26,8 +27,10 @@ type Image struct {
 	Name         string            // with a tag, "bragg-agent:1.0"
 	Architecture string            // "amd64", "arm64"
 	Programs     map[string][]byte // by their absolute path
+	Links        map[string]string // symbolic links: what they name, by their absolute path
 	Entrypoint   []string          // empty: the container names its command, which is looked up in the folders of the programs
 	Labels       map[string]string
+	Root         bool // containers run as root, not as User
 }
 
 // User is the number of the user of its containers: as images without a shell call nonroot.
@@ -38,6 +41,7 @@ const (
 	programMode = 0o555
 	fileMode    = 0o444
 	sharedMode  = 0o1777
+	linkMode    = 0o777
 )
 
 // Write writes the archive and returns the digest of the configuration, by which container runtimes identify the image.
@@ -75,27 +79,25 @@ func sum(data []byte) string {
 // config is the image's configuration, as the OCI image specification has it.
 func (i Image) config(layer string) map[string]any {
 	var folders []string
-	for _, name := range i.paths() {
+	for _, name := range paths(i.Programs) {
 		folders = append(folders, path.Dir(name))
+	}
+	user := User
+	if i.Root {
+		user = 0
 	}
 	return map[string]any{
 		"architecture": i.Architecture, "os": "linux", "created": "1970-01-01T00:00:00Z",
 		"config": map[string]any{
-			"User": fmt.Sprint(User), "Env": []string{"PATH=" + strings.Join(slices.Compact(folders), ":"), "HOME=/tmp"}, "Entrypoint": i.Entrypoint,
+			"User": fmt.Sprint(user), "Env": []string{"PATH=" + strings.Join(slices.Compact(folders), ":"), "HOME=/tmp"}, "Entrypoint": i.Entrypoint,
 			"Labels": i.Labels,
 		},
 		"rootfs": map[string]any{"type": "layers", "diff_ids": []string{"sha256:" + layer}},
 	}
 }
 
-func (i Image) paths() []string {
-	var all []string
-	for name := range i.Programs {
-		all = append(all, name)
-	}
-	slices.Sort(all)
-	return all
-}
+// paths lists the paths of files in their order.
+func paths[T any](files map[string]T) []string { return slices.Sorted(maps.Keys(files)) }
 
 // layer is the archive of the files, with a folder for temporary ones.
 func (i Image) layer() ([]byte, error) {
@@ -116,11 +118,20 @@ func (i Image) layer() ([]byte, error) {
 	if err := folder("/tmp", sharedMode); err != nil {
 		return nil, err
 	}
-	for _, name := range i.paths() {
+	for _, name := range slices.Concat(paths(i.Programs), paths(i.Links)) {
 		if !path.IsAbs(name) || path.Clean(name) != name {
 			return nil, fmt.Errorf("program %q: want a clean absolute path", name)
 		}
-		if err := errors.Join(folder(path.Dir(name), folderMode), add(w, name[1:], programMode, i.Programs[name])); err != nil {
+		if err := folder(path.Dir(name), folderMode); err != nil {
+			return nil, err
+		}
+		var err error
+		if program, ok := i.Programs[name]; ok {
+			err = add(w, name[1:], programMode, program)
+		} else {
+			err = w.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: name[1:], Linkname: i.Links[name], Mode: linkMode})
+		}
+		if err != nil {
 			return nil, err
 		}
 	}

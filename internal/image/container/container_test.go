@@ -39,6 +39,7 @@ func read(t *testing.T, archive []byte) (names []string, files map[string][]byte
 func TestWrite(t *testing.T) {
 	i := container.Image{
 		Name: "bragg-agent:1", Architecture: "arm64", Programs: map[string][]byte{"/bin/b": []byte("b"), "/bin/a": []byte("a")}, Entrypoint: []string{"/bin/a"},
+		Links: map[string]string{"/usr/bin/d": "/bin/b", "/bin/c": "a"},
 	}
 	var first, second bytes.Buffer
 	digest, err := container.Write(&first, i)
@@ -84,7 +85,7 @@ func TestWrite(t *testing.T) {
 		t.Errorf("configuration %+v", config)
 	}
 	names, _ := read(t, layer)
-	if want := []string{"tmp/ 1777", "bin/ 755", "bin/a 555", "bin/b 555"}; !slices.Equal(names, want) {
+	if want := []string{"tmp/ 1777", "bin/ 755", "bin/a 555", "bin/b 555", "bin/c 777", "usr/ 755", "usr/bin/ 755", "usr/bin/d 777"}; !slices.Equal(names, want) {
 		t.Errorf("the layer has %q, want %q", names, want)
 	}
 	i.Programs = map[string][]byte{"../a": nil}

@@ -1,22 +1,15 @@
 package kubelab
 
 import (
-	"archive/tar"
-	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
 
+	"github.com/braggdev/bragg/internal/image/container"
 	"github.com/braggdev/bragg/internal/testreq"
 )
 
@@ -28,19 +21,11 @@ const (
 	agentImage = "kubelab/bragg-agent:1"
 )
 
-// Image is an image of one layer.
-type Image struct {
-	Name       string            // with a tag other than latest, as registries would then be searched
-	Files      map[string]string // path in the image → file of the machine, which keeps its mode
-	Links      map[string]string // path in the image → target of a symbolic link
-	Entrypoint []string
-	Env        []string
-}
-
-// LoadImage puts an image on all real nodes that are on, and on others when they boot.
-func (c *Cluster) LoadImage(t testing.TB, i Image) {
+// LoadImage puts an image on all real nodes that are on, and on others when they boot. The name has a tag other than latest, as registries would
+// then be searched. Its programs are files of this machine, by their paths in the image.
+func (c *Cluster) LoadImage(t testing.TB, i container.Image, programs map[string]string) {
 	t.Helper()
-	archive, err := writeArchive(filepath.Join(c.Dir, "images"), i)
+	archive, err := writeArchive(filepath.Join(c.Dir, "images"), i, programs)
 	if err == nil {
 		err = c.keeper.request(order{Do: orderImport, Path: archive})
 	}
@@ -67,105 +52,38 @@ func (c *Cluster) AgentImage(t testing.TB) string {
 		if text, err := build.CombinedOutput(); err != nil {
 			t.Fatalf("build bragg-agent: %v: %s", err, text)
 		}
-		c.LoadImage(t, Image{Name: agentImage, Files: map[string]string{"/bragg-agent": program}, Entrypoint: []string{"/bragg-agent"}})
+		c.LoadImage(t, container.Image{Name: agentImage, Entrypoint: []string{"/bragg-agent"}}, map[string]string{"/bragg-agent": program})
 	})
 	return agentImage
 }
 
-// busybox is the image of BusyboxImage, also of the sandboxes of pods.
-func busybox(program string) Image {
-	i := Image{Name: BusyboxImage, Files: map[string]string{"/bin/busybox": program}, Links: map[string]string{}, Entrypoint: []string{"/bin/sh", "-c", "trap exit TERM; while :; do sleep 3600 & wait; done"}}
+// busybox is the image of BusyboxImage, also of the sandboxes of pods. Its program is /bin/busybox.
+func busybox() container.Image {
+	i := container.Image{Name: BusyboxImage, Links: map[string]string{}, Entrypoint: []string{"/bin/sh", "-c", "trap exit TERM; while :; do sleep 3600 & wait; done"}}
 	for _, name := range strings.Fields("sh cat cp dd df echo env false head httpd id ip ls md5sum mkdir mount nc od ps rm sleep sync tail test touch true umount wget") {
 		i.Links["/bin/"+name] = "busybox"
 	}
 	return i
 }
 
-// writeArchive writes an image as "docker save" does, which containerd imports, and returns the path.
-func writeArchive(dir string, i Image) (string, error) {
-	layer, err := i.layer()
-	if err != nil {
-		return "", err
-	}
-	digest := func(data []byte) string {
-		sum := sha256.Sum256(data)
-		return hex.EncodeToString(sum[:])
-	}
-	config, err := json.Marshal(map[string]any{
-		"architecture": runtime.GOARCH, "os": "linux",
-		"config": map[string]any{"Entrypoint": i.Entrypoint, "Env": append([]string{"PATH=/bin"}, i.Env...)},
-		"rootfs": map[string]any{"type": "layers", "diff_ids": []string{"sha256:" + digest(layer)}},
-	})
-	if err != nil {
-		return "", err
-	}
-	manifest, err := json.Marshal([]any{map[string]any{"Config": digest(config) + ".json", "RepoTags": []string{i.Name}, "Layers": []string{"layer.tar"}}})
-	if err != nil {
-		return "", err
-	}
-	var b bytes.Buffer
-	w := tar.NewWriter(&b)
-	for _, f := range []struct {
-		name string
-		data []byte
-	}{{digest(config) + ".json", config}, {"layer.tar", layer}, {"manifest.json", manifest}} {
-		if err := writeFile(w, f.name, 0o644, f.data); err != nil {
+// writeArchive writes an image whose containers run as root, for containerd, and returns the path.
+func writeArchive(dir string, i container.Image, programs map[string]string) (string, error) {
+	i.Architecture, i.Root, i.Programs = runtime.GOARCH, true, map[string][]byte{}
+	for to, from := range programs {
+		text, err := os.ReadFile(from)
+		if err != nil {
 			return "", err
 		}
+		i.Programs[to] = text
 	}
-	if err := errors.Join(w.Close(), os.MkdirAll(dir, 0o755)); err != nil {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}
 	to := filepath.Join(dir, strings.NewReplacer("/", "-", ":", "-").Replace(i.Name)+".tar")
-	return to, os.WriteFile(to, b.Bytes(), 0o600)
-}
-
-func writeFile(w *tar.Writer, name string, mode int64, data []byte) error {
-	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: mode, Size: int64(len(data))}); err != nil {
-		return err
+	f, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return "", err
 	}
-	_, err := w.Write(data)
-	return err
-}
-
-// layer is the archive of the image's files. A folder /tmp is there for programs.
-func (i Image) layer() ([]byte, error) {
-	var b bytes.Buffer
-	w := tar.NewWriter(&b)
-	made := map[string]bool{"/": true}
-	var folder func(name string, mode int64) error
-	folder = func(name string, mode int64) error {
-		if made[name] {
-			return nil
-		}
-		made[name] = true
-		if err := folder(path.Dir(name), 0o755); err != nil {
-			return err
-		}
-		return w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: name[1:] + "/", Mode: mode})
-	}
-	if err := folder("/tmp", 0o1777); err != nil {
-		return nil, err
-	}
-	for to, from := range i.Files {
-		f, err := os.Open(from)
-		if err != nil {
-			return nil, err
-		}
-		data, err := io.ReadAll(f)
-		info, stat := f.Stat()
-		if err := errors.Join(err, stat, f.Close()); err != nil {
-			return nil, err
-		}
-		if err := errors.Join(folder(path.Dir(to), 0o755), writeFile(w, to[1:], int64(info.Mode().Perm()), data)); err != nil {
-			return nil, fmt.Errorf("%s: %w", from, err)
-		}
-	}
-	for to, target := range i.Links {
-		err := errors.Join(folder(path.Dir(to), 0o755), w.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: to[1:], Linkname: target, Mode: 0o777}))
-		if err != nil {
-			return nil, err
-		}
-	}
-	return b.Bytes(), w.Close()
+	_, err = container.Write(f, i)
+	return to, errors.Join(err, f.Close())
 }

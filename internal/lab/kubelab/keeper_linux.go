@@ -128,7 +128,7 @@ func (k *keeper) serve(ctx context.Context) error {
 		return err
 	}
 	if len(k.Nodes) > 0 {
-		if _, err := writeArchive(k.file("images"), busybox(k.Programs.Busybox)); err != nil {
+		if _, err := writeArchive(k.file("images"), busybox(), map[string]string{"/bin/busybox": k.Programs.Busybox}); err != nil {
 			return err
 		}
 	}

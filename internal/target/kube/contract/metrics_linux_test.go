@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/braggdev/bragg/internal/image/container"
 	"github.com/braggdev/bragg/internal/lab/kubelab"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/kube/rights"
@@ -102,10 +103,10 @@ func TestMetricsOnNode(t *testing.T) {
 	}
 	c.ClusterRules(t, namespace, "bragg", kubelab.Rule{APIGroups: []string{""}, Resources: []string{rights.Kubelets}, Verbs: []string{"get"}})
 	config.Options["image"] = "kubelab/busy:1"
-	c.LoadImage(t, kubelab.Image{
-		Name: config.Options["image"], Files: map[string]string{"/bin/busybox": "/bin/busybox"}, Links: map[string]string{"/bin/sh": "busybox"},
+	c.LoadImage(t, container.Image{
+		Name: config.Options["image"], Links: map[string]string{"/bin/sh": "busybox"},
 		Entrypoint: []string{"/bin/busybox", "sh", "-c", "while :; do /bin/busybox dd if=/dev/zero of=/dev/null bs=1M count=500 2>/dev/null; /bin/busybox usleep 200000; done"},
-	})
+	}, map[string]string{"/bin/busybox": "/bin/busybox"})
 	tgt := openAs(t, config, authority(t))
 	tag := targettest.NewTag("run-1")
 	vms, err := tgt.Create(t.Context(), tag, specs(config.Nodes, 1))
