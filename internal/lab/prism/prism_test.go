@@ -196,6 +196,12 @@ const vms = "/api/vmm/v4.0/ahv/config/vms"
 // create makes a VM with an agent, a disk of an image and a data disk.
 func (r *rig) create(name, imageID string) string {
 	r.Helper()
+	return r.do("POST", vms, r.whole(name, imageID))[0]
+}
+
+// whole is the request for a VM with an agent, a disk of an image and a data disk.
+func (r *rig) whole(name, imageID string) object {
+	r.Helper()
 	identity, err := r.authority.Agent(name)
 	if err != nil {
 		r.Fatal(err)
@@ -206,19 +212,23 @@ func (r *rig) create(name, imageID string) string {
 	}
 	_, clusters, _ := r.call("GET", "/api/clustermgmt/v4.0/config/clusters?$filter=name+eq+'lab'", nil)
 	_, subnets, _ := r.call("GET", "/api/networking/v4.0/config/subnets", nil)
-	ids := r.do("POST", vms, object{
+	return object{
 		"name": name, "numSockets": 1, "numCoresPerSocket": 2, "memorySizeBytes": 1 << 30, "cluster": object{"extId": at(clusters, "data", 0, "extId")},
 		"guestCustomization": object{"config": object{
-			"datasourceType": "CONFIG_DRIVE_V2", "metadata": base64.StdEncoding.EncodeToString(meta),
-			"cloudInitScript": object{"value": base64.StdEncoding.EncodeToString(user)},
+			"$objectType": "vmm.v4.ahv.config.CloudInit", "datasourceType": "CONFIG_DRIVE_V2", "metadata": base64.StdEncoding.EncodeToString(meta),
+			"cloudInitScript": object{"$objectType": "vmm.v4.ahv.config.Userdata", "value": base64.StdEncoding.EncodeToString(user)},
 		}},
 		"disks": []object{
-			{"diskAddress": object{"busType": "SCSI", "index": 0}, "backingInfo": object{"dataSource": object{"reference": object{"imageExtId": imageID}}}},
-			{"diskAddress": object{"busType": "SCSI", "index": 1}, "backingInfo": object{"diskSizeBytes": 4 << 20}},
+			{"diskAddress": object{"busType": "SCSI", "index": 0}, "backingInfo": object{
+				"$objectType": "vmm.v4.ahv.config.VmDisk",
+				"dataSource":  object{"reference": object{"$objectType": "vmm.v4.ahv.config.ImageReference", "imageExtId": imageID}},
+			}},
+			{"diskAddress": object{"busType": "SCSI", "index": 1}, "backingInfo": object{
+				"$objectType": "vmm.v4.ahv.config.VmDisk", "diskSizeBytes": 4 << 20,
+			}},
 		},
 		"nics": []object{{"networkInfo": object{"subnet": object{"extId": at(subnets, "data", 0, "extId")}}}},
-	})
-	return ids[0]
+	}
 }
 
 // greet returns the identity of the process of the agent of a VM.
@@ -327,5 +337,39 @@ func TestHA(t *testing.T) {
 		if got := at(hosts, "data", i, "hypervisor", "acropolisConnectionState"); got != "CONNECTED" {
 			t.Errorf("host %d is %v", i, got)
 		}
+	}
+}
+
+// Requests that Prism cannot read, or that exceed its limits, are refused before a task begins.
+func TestRefusals(t *testing.T) {
+	r := newRig(t, prism.Options{})
+	img, err := r.AddImage("debian", strings.NewReader("x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := r.create("db", img)
+	untyped := func(part func(spec object) any) object {
+		spec := r.whole("other", img)
+		delete(part(spec).(object), "$objectType")
+		return spec
+	}
+	disk := func(spec object, i int) object { return spec["disks"].([]object)[i]["backingInfo"].(object) }
+	for what, c := range map[string]struct {
+		path string
+		body object
+	}{
+		"disks of no type":   {vms, untyped(func(o object) any { return disk(o, 1) })},
+		"images of no type":  {vms, untyped(func(o object) any { return at(disk(o, 0), "dataSource", "reference") })},
+		"guests of no type":  {vms, untyped(func(o object) any { return at(o, "guestCustomization", "config") })},
+		"scripts of no type": {vms, untyped(func(o object) any { return at(o, "guestCustomization", "config", "cloudInitScript") })},
+		"long names":         {vms, r.whole(strings.Repeat("n", 81), img)},
+		"no ETag":            {vms + "/" + id + "/$actions/power-on", nil},
+	} {
+		if status, out, _ := r.call("POST", c.path, c.body); status != http.StatusBadRequest {
+			t.Errorf("%s: %d %v", what, status, out)
+		}
+	}
+	if r.count("other") != 0 {
+		t.Errorf("%d VMs were made", r.count("other"))
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // VMSpec describes a VM to make.
@@ -39,7 +40,8 @@ type NICSpec struct{ SubnetID, MAC, Address string }
 
 // Bounds of a VM.
 const (
-	nameBytesMax   = 256
+	nameBytesMax   = 256 // of images
+	vmNameMax      = 80
 	disksMax       = 256
 	memoryBytesMin = 16 << 20
 	vmsMax         = 20000
@@ -173,8 +175,8 @@ func (p *base) discard(disks []Disk) {
 // checkSpec refuses what Prism refuses before a task begins.
 func (d *Data) checkSpec(s VMSpec) error {
 	switch {
-	case s.Name == "" || len(s.Name) > nameBytesMax:
-		return Invalidf("name: want 1 to %d bytes", nameBytesMax)
+	case s.Name == "" || utf8.RuneCountInString(s.Name) > vmNameMax:
+		return Invalidf("name: want 1 to %d characters", vmNameMax)
 	case s.MemoryBytes < memoryBytesMin:
 		return Invalidf("memorySizeBytes: %d is below %d", s.MemoryBytes, int64(memoryBytesMin))
 	case s.ClusterID == "":

@@ -2,7 +2,10 @@ package v4
 
 import (
 	"encoding/base64"
+	"errors"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/braggdev/bragg/internal/lab/prism/rest"
 	"github.com/braggdev/bragg/internal/lab/prism/state"
@@ -199,10 +202,14 @@ type diskBody struct {
 		Index   *int
 	}
 	BackingInfo *struct {
+		ObjectType       string `json:"$objectType"`
 		DiskSizeBytes    int64
 		StorageContainer reference
 		DataSource       *struct {
-			Reference struct{ ImageExtID, DiskExtID string }
+			Reference struct {
+				ObjectType            string `json:"$objectType"`
+				ImageExtID, DiskExtID string
+			}
 		}
 	}
 }
@@ -218,16 +225,29 @@ type nicBody struct {
 }
 
 type customization struct {
-	Config struct {
+	Config *struct {
+		ObjectType      string `json:"$objectType"`
 		DatasourceType  string
 		Metadata        string
-		CloudInitScript struct{ Value string }
+		CloudInitScript *struct {
+			ObjectType string `json:"$objectType"`
+			Value      string
+		}
 	}
 }
 
 // read returns the documents of cloud-init.
 func (c customization) read() (user, meta []byte, kind string, err error) {
-	if c.Config.CloudInitScript.Value != "" {
+	if c.Config == nil {
+		return nil, nil, "", nil
+	}
+	if err := typed("guestCustomization.config", c.Config.ObjectType, "vmm.v4.ahv.config.CloudInit", "vmm.v4.ahv.config.Sysprep"); err != nil {
+		return nil, nil, "", err
+	}
+	if script := c.Config.CloudInitScript; script != nil {
+		if err := typed("cloudInitScript", script.ObjectType, "vmm.v4.ahv.config.Userdata", "vmm.v4.ahv.config.CustomKeyValues"); err != nil {
+			return nil, nil, "", err
+		}
 		if user, err = base64.StdEncoding.DecodeString(c.Config.CloudInitScript.Value); err != nil {
 			return nil, nil, "", state.Invalidf("guestCustomization: cloudInitScript is not base64")
 		}
@@ -248,12 +268,36 @@ func (b vmBody) spec() (state.VMSpec, error) {
 		UserData: user, MetaData: meta, DataSource: kind, NICs: nics(b.NICs),
 	}
 	for _, d := range b.Disks {
+		err = errors.Join(err, d.check())
 		s.Disks = append(s.Disks, d.spec(false))
 	}
 	for _, d := range b.CDROMs {
 		s.Disks = append(s.Disks, d.spec(true))
 	}
 	return s, err
+}
+
+// typed refuses a field that may have several types and does not say which, as Prism's decoder does.
+func typed(field, got string, want ...string) error {
+	if slices.Contains(want, got) {
+		return nil
+	}
+	return state.Invalidf("%s: $objectType is %q, want one of %s", field, got, strings.Join(want, ", "))
+}
+
+// check refuses what Prism cannot decode.
+func (d diskBody) check() error {
+	b := d.BackingInfo
+	if b == nil {
+		return nil
+	}
+	if err := typed("backingInfo", b.ObjectType, "vmm.v4.ahv.config.VmDisk", "vmm.v4.ahv.config.ADSFVolumeGroupReference"); err != nil {
+		return err
+	}
+	if b.DataSource == nil {
+		return nil
+	}
+	return typed("dataSource.reference", b.DataSource.Reference.ObjectType, "vmm.v4.ahv.config.ImageReference", "vmm.v4.ahv.config.VmDiskReference")
 }
 
 func (d diskBody) spec(cdrom bool) state.DiskSpec {

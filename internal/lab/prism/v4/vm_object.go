@@ -122,6 +122,9 @@ func (a *API) deviceRoutes() {
 		if err != nil {
 			return err
 		}
+		if err := body.check(); err != nil {
+			return err
+		}
 		task, err := a.prism.AddDisk(r.PathValue("id"), body.spec(false), version)
 		return accepted(w, r, task, err)
 	})

@@ -69,9 +69,7 @@ func (c *Cluster) hostOperations(host string) string {
 
 // EnterMaintenance evacuates a host; it ends when the host is in maintenance.
 func (c *Cluster) EnterMaintenance(ctx context.Context, host string) error {
-	return c.maintain(ctx, host, "enter-host-maintenance", map[string]any{
-		"vmMigrationType": "LIVE_MIGRATION", "shouldRollbackOnFailure": true, "timeoutSeconds": 3600,
-	})
+	return c.maintain(ctx, host, "enter-host-maintenance", map[string]any{"shouldRollbackOnFailure": true, "timeoutSeconds": 3600})
 }
 
 // ExitMaintenance lets VMs run on a host again.
