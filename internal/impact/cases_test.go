@@ -62,7 +62,7 @@ func TestEventsAtTheBorders(t *testing.T) {
 		from    float64
 		unknown string
 	}{
-		{0.5, "no stretch of 10 s"}, {8, "no stretch of 10 s"}, {10.5, ""}, {99.5, ""}, {95, ""}, {97, ""},
+		{0.5, "less than 10 s of load"}, {8, "less than 10 s of load"}, {10.5, ""}, {99.5, ""}, {95, ""}, {97, ""},
 	} {
 		s := only(t, course{vms: []string{"a"}, seconds: 100, events: step("x", 1, c.from, c.from+0.1), operations: exact(0, 0, 0)}).Loads[0].LivedOn
 		if c.unknown == "" && s.Unknown != "" || !strings.Contains(s.Unknown, c.unknown) {

@@ -40,7 +40,7 @@ func (x *exposure) score(r *rates, vms []string, scores int) *result.ImpactScore
 // rate fills in what the seconds say, and returns why they say nothing.
 func (x *exposure) rate(s *result.ImpactScore, r *rates, vms []string, scores int) (unknown string) {
 	if x.baseline.ToNanos == 0 || r.base.To <= r.base.From {
-		return fmt.Sprintf("no stretch of %d s of the load before the event without another one", baselineMin/second)
+		return fmt.Sprintf("less than %d s of load without another event before it", baselineMin/second)
 	}
 	base, look := r.course(vms, func(v *vmRates) *pair { return &v.chosen })
 	for len(look) > 0 && math.IsNaN(look[len(look)-1]) {

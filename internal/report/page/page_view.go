@@ -160,6 +160,9 @@ func newFigure(d *document.Document, index int) (figureView, Chart) {
 	c.Tables, f.Reduced = Tables(lines, from, to)
 	f.Reduced = f.Reduced || reducedBefore
 	f.Drawn = len(lines) > 0 && to > from
+	if !f.Drawn && f.LeftOut == noStatistics {
+		f.LeftOut = "" // the figure says that there is nothing
+	}
 	f.Label = chartLabel(r, from, to)
 	return f, c
 }

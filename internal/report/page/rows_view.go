@@ -13,9 +13,16 @@ import (
 // kilobyte, too many for a page; other formats have them all.
 const rowsMax = 400
 
+const noStatistics = "No window between events holds a whole interval of these values, so there are no statistics: make the phases longer, or read the source more often."
+
 // windowsOf groups the rows of a result by window and says which rows the page leaves out. Those of the whole result and of what has one
 // series stay longest; of many series in one window, it keeps the lowest, the median and the highest mean, then only the highest.
+//
+// A table without a number says nothing: values of a source that is slower than the windows are long have none.
 func windowsOf(rows []document.Statistic) (windows []windowView, left string) {
+	if len(rows) > 0 && !slices.ContainsFunc(rows, func(s document.Statistic) bool { return s.Count > 0 }) {
+		return nil, noStatistics
+	}
 	for i := range rows {
 		if i == 0 || rows[i].Window != rows[i-1].Window {
 			windows = append(windows, windowView{})

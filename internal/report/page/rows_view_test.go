@@ -18,7 +18,7 @@ func rows(windows, series int, kinds ...string) (list []document.Statistic) {
 		}
 		for _, kind := range kinds {
 			for s := range series {
-				list = append(list, document.Statistic{Window: name, Kind: kind, Series: fmt.Sprint(s), Distribution: result.Distribution{Mean: result.Number(s)}})
+				list = append(list, document.Statistic{Window: name, Kind: kind, Series: fmt.Sprint(s), Count: 1, Distribution: result.Distribution{Mean: result.Number(s)}})
 			}
 		}
 	}
@@ -42,6 +42,13 @@ func TestWindowsOf(t *testing.T) {
 		if len(windows) != c.windows || len(windows[0].Rows) != c.first || len(windows[1].Rows) != c.other || (left == "") != (countRows(windows) == len(c.rows)) {
 			t.Errorf("%s: %d windows of %d, %d … rows, want %d of %d, %d; left out: %q", c.name, len(windows), len(windows[0].Rows), len(windows[1].Rows), c.windows, c.first, c.other, left)
 		}
+	}
+	empty := rows(4, 2, "")
+	for i := range empty {
+		empty[i].Count = 0
+	}
+	if windows, left := windowsOf(empty); len(windows) > 0 || left != noStatistics {
+		t.Errorf("rows without values: %d windows, %q", len(windows), left)
 	}
 	many := rows(20, 100, "")
 	many[100].Mean = result.Number(math.NaN())
