@@ -47,12 +47,13 @@ func (e *Error) ExitCode() int {
 	return e.Exit
 }
 
-// Sentence returns the text of err with its hint, where an error is kept as text. It returns "" for nil.
+// Sentence returns the text of err with its hint on one line, where an error is kept as text: errors that were joined are separated. It
+// returns "" for nil.
 func Sentence(err error) string {
 	if err == nil {
 		return ""
 	}
-	text := err.Error()
+	text := strings.ReplaceAll(err.Error(), "\n", "; ")
 	var told *Error
 	if errors.As(err, &told) && told.Hint != "" && !strings.Contains(text, told.Hint) {
 		text += "; " + told.Hint

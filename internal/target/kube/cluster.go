@@ -307,26 +307,7 @@ func onEach(ctx context.Context, action string, list []*object.Record, do func(r
 	})
 }
 
-// each is target.Each for many VMs: of errors with the same text it returns the first ones.
+// each is target.Each for many VMs: of errors that differ in names only it returns the first.
 func each(ctx context.Context, n int, do func(i int) error) error {
 	return errors.Join(few(target.EachOf(ctx, n, eachMax, do))...)
-}
-
-// errorsMax bounds how many VMs one error names: a cluster refuses a thousand pods for one reason.
-const errorsMax = 8
-
-func few(errs []error) []error {
-	var list []error
-	left := 0
-	for _, err := range errs {
-		if err != nil && len(list) < errorsMax {
-			list = append(list, err)
-		} else if err != nil {
-			left++
-		}
-	}
-	if left > 0 {
-		list = append(list, fmt.Errorf("and %d more VMs", left))
-	}
-	return list
 }

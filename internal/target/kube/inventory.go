@@ -25,6 +25,9 @@ func (t *Target) Inventory(ctx context.Context) (target.Inventory, error) {
 	if err != nil {
 		return target.Inventory{}, err
 	}
+	if err := t.premises(ctx); err != nil {
+		return target.Inventory{}, err
+	}
 	nodes, err := t.nodes(ctx)
 	if err != nil {
 		return target.Inventory{}, err

@@ -391,8 +391,8 @@ func (p *pods) explain(ctx context.Context, r object.Record, o *pod, why string)
 	if o == nil {
 		return e
 	}
-	if s := events.Of(ctx, p.cluster.client, string(o.UID)); len(s) > 0 {
-		e.Message += "; " + s.String()
+	if said := events.Of(ctx, p.cluster.client, string(o.UID)).Beyond(why); said != "" {
+		e.Message += "; " + said
 	}
 	w := waiting(o)
 	switch {

@@ -114,6 +114,20 @@ type worded struct{ error }
 func (w worded) Error() string { return Words(w.error.Error()) }
 func (w worded) Unwrap() error { return w.error }
 
+// MissingNamespace is the error of calls in a namespace that does not exist.
+func MissingNamespace(name string) error {
+	return &diag.Error{
+		Code: "kube-namespace", Exit: diag.ExitUnavailable, Message: fmt.Sprintf("there is no namespace %q", name),
+		Hint: "check options: {namespace: …} of the target file, or make it: bragg kube install --namespace " + name + " | kubectl apply -f -",
+	}
+}
+
+// NoNamespace reports whether a call failed because its namespace does not exist. NotFound is true as well.
+func NoNamespace(err error) bool {
+	var status *apierrors.StatusError
+	return errors.As(err, &status) && apierrors.IsNotFound(status) && status.ErrStatus.Details != nil && status.ErrStatus.Details.Kind == "namespaces"
+}
+
 // NotFound reports whether an object, or its kind, does not exist.
 func NotFound(err error) bool { return apierrors.IsNotFound(cause(err)) }
 

@@ -4,6 +4,7 @@ package events
 import (
 	"cmp"
 	"context"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -67,10 +68,19 @@ func (s Said) Text(reasons ...string) string {
 }
 
 func (s Said) String() string {
+	if text := s.Beyond(""); text != "" {
+		return text
+	}
+	return "the cluster has no event about it"
+}
+
+// Beyond is what the events say that why does not; "": nothing. The state of a container and its events repeat each other.
+func (s Said) Beyond(why string) string {
 	var texts []string
 	for _, e := range s {
 		text := e.Reason + ": " + api.Words(e.Message)
-		if !slices.Contains(texts, text) {
+		routine := why != "" && e.Type == corev1.EventTypeNormal // scheduled, pulling
+		if !routine && !slices.Contains(texts, text) && !contains(why, e.Message) {
 			texts = append(texts, text)
 		}
 		if len(texts) == saidMax {
@@ -78,7 +88,23 @@ func (s Said) String() string {
 		}
 	}
 	if len(texts) == 0 {
-		return "the cluster has no event about it"
+		return ""
 	}
 	return "the cluster says: " + strings.Join(texts, "; ")
+}
+
+// causeRunes is how much of the end of a message is its cause: what is before it names the image once more.
+const causeRunes = 60
+
+var number = regexp.MustCompile(`[0-9]+`)
+
+// contains reports whether a text has the cause that a message ends with. Numbers, such as ports, differ from one attempt to the next.
+func contains(text, message string) bool {
+	message = strings.TrimPrefix(strings.TrimSpace(message), "Error: ")
+	if text == "" || message == "" {
+		return false
+	}
+	end := []rune(number.ReplaceAllString(message, "#"))
+	end = end[max(0, len(end)-causeRunes):]
+	return strings.Contains(number.ReplaceAllString(text, "#"), string(end))
 }

@@ -47,6 +47,9 @@ func (p Place) object() string {
 func (p Place) Take(ctx context.Context, o lease.Order) (lease.Answer, error) {
 	for range takesMax {
 		a, err := p.try(ctx, o)
+		if api.NoNamespace(err) {
+			return a, api.MissingNamespace(p.Client.Namespace)
+		}
 		if api.Conflict(err) || api.Exists(err) || api.NotFound(err) { // another changed it meanwhile
 			continue
 		}

@@ -86,6 +86,9 @@ func New(t testing.TB, nodes ...string) *Server {
 	s.EnableHTTP2 = true
 	s.StartTLS()
 	t.Cleanup(s.end)
+	for _, name := range []string{"fast", "full"} {
+		s.Put("storageclasses", Object{"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": Object{"name": name}, "provisioner": "simulated"})
+	}
 	for i, name := range nodes {
 		s.AddNode(name, fmt.Sprintf("00000000-0000-4000-8000-%012d", i+1))
 	}
@@ -275,6 +278,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Header.Get("Authorization") != "Bearer "+token:
 		fail(w, http.StatusUnauthorized, "Unauthorized", "Unauthorized")
+	case r.URL.Path == "/api/v1/namespaces/"+Namespace:
+		answer(w, http.StatusOK, Object{"kind": "Namespace", "apiVersion": "v1", "metadata": Object{"name": Namespace}})
 	case r.URL.Path == "/version":
 		answer(w, http.StatusOK, Object{"gitVersion": "v1.34.0-simulated"})
 	case resource == "selfsubjectrulesreviews", resource == "selfsubjectaccessreviews":
