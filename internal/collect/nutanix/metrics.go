@@ -2,6 +2,7 @@ package nutanix
 
 import (
 	"maps"
+	"math"
 	"strings"
 	"time"
 
@@ -107,7 +108,7 @@ func derive(values map[string]float64) {
 // 0 for latencies without operations.
 func sampleOf(e entity, name string, value float64, others map[string]float64, at time.Time) (collect.Sample, bool) {
 	s, ok := statistics[name]
-	if !ok || value < 0 {
+	if !ok || !(value >= 0) || math.IsInf(value, 0) { // a text may be "NaN"
 		return collect.Sample{}, false
 	}
 	if better, has := others[s.better]; has && better >= 0 {

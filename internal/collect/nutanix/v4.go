@@ -98,7 +98,7 @@ func (c *central) list(ctx context.Context, path string) (all []named, clock tim
 			return nil, clock, err
 		}
 		all = append(all, answer.Data...)
-		if len(answer.Data) == 0 || len(all) >= answer.Metadata.Total {
+		if len(answer.Data) == 0 || len(all) >= min(answer.Metadata.Total, pageMax*pagesMax) {
 			break
 		}
 	}
@@ -110,7 +110,7 @@ func (c *central) clusters(ctx context.Context) (out []entity, err error) {
 	all, _, err := c.list(ctx, c.path("clustermgmt", "/config/clusters"))
 	for _, one := range all {
 		if !slices.Contains(one.Config.Functions, "PRISM_CENTRAL") && len(out) < entitiesMax {
-			out = append(out, entity{kind: "cluster", name: one.Name, cluster: one.Name, path: c.path("clustermgmt", "/stats/clusters/"+one.ExtID)})
+			out = append(out, entity{kind: "cluster", name: one.Name, cluster: one.Name, path: c.path("clustermgmt", "/stats/clusters/"+url.PathEscape(one.ExtID))})
 		}
 	}
 	return out, err
@@ -129,7 +129,7 @@ func (c *central) entities(ctx context.Context) ([]entity, time.Time, error) {
 	for i, one := range containers {
 		id := cmp.Or(one.ContainerExtID, one.ExtID)
 		if c.o.Reads(one.Name) && i < entitiesMax {
-			out = append(out, entity{kind: "container", name: one.Name, cluster: one.ClusterName, path: c.path("clustermgmt", "/stats/storage-containers/"+id)})
+			out = append(out, entity{kind: "container", name: one.Name, cluster: one.ClusterName, path: c.path("clustermgmt", "/stats/storage-containers/"+url.PathEscape(id))})
 		}
 	}
 	hosts, _, err := c.list(ctx, c.path("clustermgmt", "/config/hosts"))
@@ -140,7 +140,7 @@ func (c *central) entities(ctx context.Context) ([]entity, time.Time, error) {
 	for i, one := range hosts {
 		hostNames[one.ExtID] = one.HostName
 		if i < entitiesMax {
-			path := "/stats/clusters/" + cmp.Or(one.Cluster.UUID, one.Cluster.ExtID) + "/hosts/" + one.ExtID
+			path := "/stats/clusters/" + url.PathEscape(cmp.Or(one.Cluster.UUID, one.Cluster.ExtID)) + "/hosts/" + url.PathEscape(one.ExtID)
 			out = append(out, entity{kind: "host", name: one.HostName, path: c.path("clustermgmt", path)})
 		}
 	}
@@ -154,7 +154,7 @@ func (c *central) entities(ctx context.Context) ([]entity, time.Time, error) {
 			continue
 		}
 		count++
-		vm := entity{kind: "vm", name: one.Name, vm: one.Name, node: hostNames[one.Host.ExtID], path: c.path("vmm", "/ahv/stats/vms/"+one.ExtID)}
+		vm := entity{kind: "vm", name: one.Name, vm: one.Name, node: hostNames[one.Host.ExtID], path: c.path("vmm", "/ahv/stats/vms/"+url.PathEscape(one.ExtID))}
 		out = append(out, vm)
 		for _, d := range one.Disks {
 			if d.ExtID == "" || d.Address.Bus == "" || disks >= disksMax {
@@ -162,7 +162,7 @@ func (c *central) entities(ctx context.Context) ([]entity, time.Time, error) {
 			}
 			disks++
 			disk := vm
-			disk.kind, disk.name, disk.path = "disk", fmt.Sprintf("%s.%d", strings.ToLower(d.Address.Bus), d.Address.Index), vm.path+"/disks/"+d.ExtID
+			disk.kind, disk.name, disk.path = "disk", fmt.Sprintf("%s.%d", strings.ToLower(d.Address.Bus), d.Address.Index), vm.path+"/disks/"+url.PathEscape(d.ExtID)
 			out = append(out, disk)
 		}
 	}
