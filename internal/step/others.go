@@ -9,12 +9,14 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/textio"
 	"github.com/braggdev/bragg/internal/verb"
 )
 
-// othersShownMax bounds how many of a kind are named, othersPatience how long listing them may take.
+// othersShownMax bounds how many of a kind are named, otherRunesMax their names, othersPatience how long listing them may take.
 const (
 	othersShownMax = 20
+	otherRunesMax  = 100
 	othersPatience = time.Minute
 )
 
@@ -50,7 +52,7 @@ func describeOther(o target.Other, nodes []target.Node) string {
 			where = " on " + n.Name
 		}
 	}
-	return fmt.Sprintf("%s %s%s: %s", o.Kind, strconv.Quote(o.Name), where, o.Why)
+	return fmt.Sprintf("%s %s%s: %s", o.Kind, strconv.Quote(textio.Clip(o.Name, otherRunesMax)), where, o.Why)
 }
 
 // nodesLeftOff returns the nodes without power that this run did not switch off, and those whose state it cannot read.

@@ -40,7 +40,7 @@ func TestCleanUpTellsWhatItLeftAlone(t *testing.T) {
 	foreign := target.Tag{Controller: "c", Run: "theirs", Nonce: strings.Repeat("ab", 16)}
 	var specs []target.VMSpec
 	for i := range 23 {
-		specs = append(specs, target.VMSpec{Name: fmt.Sprintf("web-%02d\x1b[2J", i), Group: "web", NodeID: "node-3", Template: "x"})
+		specs = append(specs, target.VMSpec{Name: fmt.Sprintf("web-%02d\x1b[2J%s", i, strings.Repeat("y", 10_000)), Group: "web", NodeID: "node-3", Template: "x"})
 	}
 	if _, err := l.Fake.Create(t.Context(), foreign, specs); err != nil {
 		t.Fatal(err)
@@ -69,7 +69,7 @@ func TestCleanUpTellsWhatItLeftAlone(t *testing.T) {
 			left = append(left, e.Message)
 		}
 	}
-	for _, want := range []string{`skipped: VM "web-00\x1b[2J" on node-3: it belongs to another run`, "skipped: 3 more of kind VM",
+	for _, want := range []string{`skipped: VM "web-00\x1b[2J` + strings.Repeat("y", 89) + `…" on node-3: it belongs to another run`, "skipped: 3 more of kind VM",
 		`skipped: node "node-2": it is powered off, and this run did not do that`} {
 		if !slices.Contains(left, want) {
 			t.Errorf("%q is not reported, only %q", want, left)
