@@ -33,6 +33,8 @@ type Server struct {
 	Denied map[string]bool
 	// Run starts the agent of a pod, and returns its address and how to end it. Nil: pods run without agents.
 	Run func(pod, secret Object) (address string, stop func(), err error)
+	// Fill makes the content of a new claim or snapshot, before the cluster calls it ready. It may be nil.
+	Fill func(o Object) error
 	// Ahead is how far the clocks of the cluster are ahead.
 	Ahead time.Duration
 	// Budget forbids evictions while it is above 0, which each refused one lowers.

@@ -121,7 +121,13 @@ func (s *Server) react(resource string, o Object) {
 	case resource == migrations && at(o, "status") == nil:
 		s.work.Go(func() { virt{s}.migrate(name) })
 	case resource == "volumesnapshots" && at(o, "status") == nil:
-		s.work.Go(func() { s.amend(resource, name, func(o Object) { o["status"] = Object{"readyToUse": true} }) })
+		s.work.Go(func() {
+			status := Object{"readyToUse": true}
+			if err := filled(s, resource, name); err != nil {
+				status = Object{"readyToUse": false, "error": Object{"message": err.Error()}}
+			}
+			s.amend(resource, name, func(o Object) { o["status"] = status })
+		})
 	}
 }
 
@@ -138,11 +144,27 @@ func (s *Server) amend(resource, name string, change func(o Object)) {
 // FullClass is the storage class whose provisioner always fails.
 const FullClass = "full"
 
+// filled makes the content of a claim or snapshot.
+func filled(s *Server, resource, name string) error {
+	if s.Fill == nil {
+		return nil
+	}
+	s.mu.Lock()
+	o := clone(s.objects[resource][name])
+	s.mu.Unlock()
+	return s.Fill(o)
+}
+
 func (s *Server) provision(name string) {
+	failed := filled(s, "persistentvolumeclaims", name)
 	s.amend("persistentvolumeclaims", name, func(o Object) {
-		if text(o, "spec", "storageClassName") == FullClass {
+		why := "not enough free space"
+		if failed != nil {
+			why = failed.Error()
+		}
+		if class := text(o, "spec", "storageClassName"); class == FullClass || failed != nil {
 			o["status"] = Object{"phase": "Pending"}
-			s.event(o, "ProvisioningFailed", "failed to provision volume with StorageClass \"full\": rpc error: code = ResourceExhausted desc = not enough free space")
+			s.event(o, "ProvisioningFailed", fmt.Sprintf("failed to provision volume with StorageClass %q: rpc error: code = ResourceExhausted desc = %s", class, why))
 			return
 		}
 		o["status"] = Object{"phase": "Bound"}
