@@ -15,7 +15,7 @@ PACKAGES := fio chromium fonts-dejavu-core xfsprogs e2fsprogs util-linux tmux op
 	postgresql mariadb-server redis-server redis-tools sysbench libxml2-utils iperf3 bash-completion prometheus-node-exporter prometheus prometheus-pushgateway victoria-metrics mmdebstrap fdisk
 
 # Packages whose state is shared by goroutines are tested under the race detector.
-RACE     := evaluate executor fleet control agent/... clock guest lab lab/prism load/... fio/iojob/... fio/fioreport fio/iohosts metric playbook result session sshlink/... target/... report/live
+RACE     := evaluate executor fleet control agent/... clock guest lab lab/prism load/... fio/iojob/... fio/fioreport fio/iohosts metric playbook result session/... sshlink/... target/... report/live
 
 # Packages whose tests judge how fast loads are, unless they mostly wait.
 MEASURED := $(addprefix ./internal/,cli fio/command fio/iojob/... load/...)
