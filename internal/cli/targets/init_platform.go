@@ -30,7 +30,7 @@ var platforms = map[string]platform{
 	},
 	"vsphere": {
 		endpoint: "vCenter", user: "bragg@vsphere.local", secret: "env:VCENTER_PASSWORD", pool: "Datastore", network: "Port group",
-		images:  "a template of vCenter by name, or the path of a file (with a slash), which is imported once",
+		images:  "a template of vCenter by name, or an OVA or OVF file, which is imported once",
 		example: "bragg-debian-12", option: "cluster: NAME  # if vCenter manages several",
 	},
 	"kubernetes": {
@@ -84,7 +84,7 @@ func (t *initTarget) virtual() bool { return slices.Contains(t.options, "kind="+
 func (t *initTarget) writeEndpoint(b *strings.Builder, p platform) error {
 	switch {
 	case t.endpoint != "":
-		fmt.Fprintf(b, "# %s%s\nendpoint: %s\n", strings.ToUpper(p.endpoint[:1]), p.endpoint[1:]+".", quoteYAML(t.endpoint))
+		fmt.Fprintf(b, "# Address of %s.\nendpoint: %s\n", p.endpoint, quoteYAML(t.endpoint))
 	case p.kubeconfig:
 		fmt.Fprintf(b, "# Without an endpoint the kubeconfig is used, as kubectl does.\n# endpoint: https://10.0.0.1:6443\n")
 		return nil

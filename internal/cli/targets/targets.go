@@ -107,6 +107,10 @@ func newTargetsCheck(p *console.Process) *cobra.Command {
 				err = p.PrintJSON(checked)
 			} else {
 				err = printChecked(p, checked)
+				if err == nil && len(args) == 1 && !checked.Problems.HasErrors() {
+					next := textio.Shell("bragg", "plan", "four_corners", "--target", word, "--rehearse", "60s")
+					_, err = fmt.Fprintf(p.Stdout, "\nThis target can be used. Next: %s\n", next)
+				}
 			}
 			if err == nil && checked.Problems.HasErrors() {
 				return console.ExitWith(checkedCode(checked.Problems))
@@ -180,7 +184,7 @@ func printChecked(p *console.Process, c checkedTarget) error {
 	}
 	images := strings.Join(inv.Templates, ", ")
 	if inv.AnyTemplate {
-		images = "any name (this target boots no images)"
+		images = "any name (the target has no images to choose from)"
 	}
 	fmt.Fprintf(&b, "templates %s\n", images)
 	power := "not allowed"
@@ -221,7 +225,7 @@ func writeBMCs(b *strings.Builder, readings []bmc.Reading) {
 	if len(readings) == 0 {
 		return
 	}
-	t := console.Table{Head: []string{"NODE", "BMC", "ADDRESS", "POWER", "SAYS IT IS", "PROVEN BY"}}
+	t := console.Table{Head: []string{"NODE", "BMC", "ADDRESS", "POWER", "IDENTITY", "VERIFIED BY"}}
 	for _, r := range readings {
 		t.Add(r.Node, r.Protocol, r.Address, string(r.Power), r.Identity.String(), cmp.Or(r.Matches, "–"))
 	}

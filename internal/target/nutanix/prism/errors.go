@@ -146,7 +146,7 @@ func isCertificate(err error) bool {
 func (c *Client) unreachable(err error) error {
 	e := &diag.Error{
 		Code: CodeUnreachable, Exit: diag.ExitUnavailable, Message: fmt.Sprintf("reach Prism at %s", c.Address()), Err: errors.New(c.scrub(err.Error())),
-		Hint: "the endpoint is the address of Prism Central, with port 9440 unless it says otherwise",
+		Hint: "the endpoint must be the address of Prism Central; without a port in it, the port is 9440",
 	}
 	var refused *trust.CertificateError
 	if errors.As(err, &refused) {
