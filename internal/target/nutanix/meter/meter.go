@@ -62,8 +62,6 @@ const perMillion = 1e6
 var ofHosts = []conversion{
 	{"CpuUsage.Avg.Percent", "hypervisorCpuUsagePpm", perMillion / 100},
 	{"MemUsage.Avg.Percent", "aggregateHypervisorMemoryUsagePpm", perMillion / 100},
-	{"NetReceived.Avg.KilobytesPerSecond", ahv.Received, 1024},
-	{"NetTransmitted.Avg.KilobytesPerSecond", ahv.Transmitted, 1024},
 }
 
 const (
