@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
@@ -14,6 +15,7 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/vsphere"
+	"github.com/braggdev/bragg/internal/target/vsphere/privilege"
 )
 
 // deny makes the vCenter refuse a method for want of a privilege.
@@ -72,5 +74,19 @@ func TestNotAVCenter(t *testing.T) {
 	var user *diag.Error
 	if !errors.As(err, &user) || user.Code != "vsphere-unreachable" || !strings.Contains(user.Hint, "check the endpoint") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// Every privilege that is checked has the name that a vCenter knows, which a new role with all of them proves.
+func TestPrivilegesExist(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for _, k := range privilege.Kinds() {
+		if _, err := object.NewAuthorizationManager(r.Client().Client).AddRole(t.Context(), "for "+string(k), privilege.Needed(k)); err != nil {
+			t.Errorf("%s: %v", k, err)
+		}
+	}
+	if _, err := object.NewAuthorizationManager(r.Client().Client).AddRole(t.Context(), "wrong", []string{"VirtualMachine.Config.Unknown"}); err == nil {
+		t.Error("the simulator accepts any name")
 	}
 }

@@ -98,7 +98,7 @@ func Check(ctx context.Context, vc *vcenter.Client, objects []Object) error {
 	return &diag.Error{
 		Code: "vsphere-privileges", Exit: diag.ExitUnavailable,
 		Message: fmt.Sprintf("user %q lacks privileges: %s", vc.User(), strings.Join(missing, "; ")),
-		Hint:    "docs/guides/vsphere.md lists a role with all of them",
+		Hint:    "docs/guides/vsphere.md has a role with all of them, for govc",
 	}
 }
 

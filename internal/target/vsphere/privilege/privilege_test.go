@@ -2,7 +2,9 @@ package privilege
 
 import (
 	"fmt"
+	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/vmware/govmomi/vim25/types"
@@ -25,5 +27,24 @@ func TestLacking(t *testing.T) {
 	}
 	if got := lacking(Host, all, names); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// The role of the guide has the privileges that are checked, and no others.
+func TestRoleOfTheGuide(t *testing.T) {
+	text, err := os.ReadFile("../../../../docs/guides/vsphere.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(text), "govc role.create bragg ")
+	list, _, _ := strings.Cut(after, "govc permissions.set")
+	got := strings.Fields(strings.ReplaceAll(list, "\\", ""))
+	var want []string
+	for _, k := range Kinds() {
+		want = append(want, Needed(k)...)
+	}
+	slices.Sort(want)
+	if want = slices.Compact(want); !slices.Equal(got, want) {
+		t.Errorf("the guide has %q, want %q", got, want)
 	}
 }
