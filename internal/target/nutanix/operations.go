@@ -208,9 +208,16 @@ func (o *operations) EnterMaintenance(ctx context.Context, nodeID string) error 
 	return o.cluster.ahv.EnterMaintenance(ctx, n.host.ExtID)
 }
 
-// ExitMaintenance lets VMs run on a node again.
+// ExitMaintenance lets VMs run on a node again. One that is about to enter maintenance, for a call that was cancelled or a program that died, does so
+// first: Prism shows it as usable until then.
 func (o *operations) ExitMaintenance(ctx context.Context, nodeID string) error {
 	n, err := o.maintainable(ctx, nodeID)
+	if err == nil {
+		err = o.cluster.entered(ctx, n.host.ExtID)
+	}
+	if err == nil {
+		n, err = o.cluster.node(ctx, nodeID)
+	}
 	if err != nil || n.host.Trouble() == "" {
 		return err
 	}

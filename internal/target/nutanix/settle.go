@@ -64,8 +64,31 @@ func (c *cluster) settle(ctx context.Context, tag target.Tag) error {
 	}
 }
 
-// making returns a task of this user that makes a VM and has not ended; "" without one. Only the latest tasks are read: older ones have ended.
+// making returns a task of this user that makes a VM and has not ended; "" without one.
 func (c *cluster) making(ctx context.Context) (string, error) {
+	return c.underWay(ctx, func(operation string, concerns func(prism.Entity) bool) bool {
+		return (strings.Contains(operation, "create") || strings.Contains(operation, "clone")) && concerns(prism.Entity{Rel: ahv.VMRel})
+	})
+}
+
+// entered waits until no task of this user puts a host into maintenance.
+func (c *cluster) entered(ctx context.Context, host string) error {
+	for {
+		entering, err := c.underWay(ctx, func(operation string, concerns func(prism.Entity) bool) bool {
+			return strings.Contains(operation, "enter") && strings.Contains(operation, "maintenance") && concerns(prism.Entity{Rel: ahv.HostRel, ExtID: host})
+		})
+		if err != nil || entering == "" {
+			return err
+		}
+		if err := wait.For(ctx, settlePause/time.Duration(max(1, c.quicken))); err != nil {
+			return err
+		}
+	}
+}
+
+// underWay returns a task of this user that has not ended; "" without one. is selects it by its operation in lower case and by the objects that it
+// concerns, with any identity where that is empty. Only the latest tasks are read: older ones have ended.
+func (c *cluster) underWay(ctx context.Context, is func(operation string, concerns func(prism.Entity) bool) bool) (string, error) {
 	if err := c.usable(ctx); err != nil {
 		return "", err
 	}
@@ -79,9 +102,10 @@ func (c *cluster) making(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("list tasks: %w", err)
 	}
 	for _, t := range latest {
-		what := strings.ToLower(t.Operation)
-		makes := (strings.Contains(what, "create") || strings.Contains(what, "clone")) && slices.ContainsFunc(t.Entities, func(e prism.Entity) bool { return e.Rel == ahv.VMRel })
-		if makes && !t.Ended() && c.client.MayBeUser(t.Owner.Name) {
+		concerns := func(want prism.Entity) bool {
+			return slices.ContainsFunc(t.Entities, func(e prism.Entity) bool { return e.Rel == want.Rel && (want.ExtID == "" || e.ExtID == want.ExtID) })
+		}
+		if !t.Ended() && c.client.MayBeUser(t.Owner.Name) && is(strings.ToLower(t.Operation), concerns) {
 			return t.ExtID, nil
 		}
 	}

@@ -86,3 +86,34 @@ func TestDiedWhileMaking(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A node does not stay in maintenance that it enters after the call was cancelled and undone.
+func TestCancelledMaintenance(t *testing.T) {
+	r := newRig(t, prism.Options{})
+	r.config.Allow.Maintenance = true
+	l := r.open(t, nil)
+	defer l.Close()
+	inventory, err := l.Inventory(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	node, m := inventory.Nodes[0].ID, l.(target.Maintainer)
+	r.Faults.Add(faults.Rule{Task: "EnterHostMaintenance", After: 150 * time.Millisecond})
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		await(t, func() bool { return r.underWay("EnterHostMaintenance") })
+		cancel()
+	}()
+	if err := m.EnterMaintenance(ctx, node); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	if err := m.ExitMaintenance(t.Context(), node); err != nil {
+		t.Error(err)
+	}
+	await(t, func() bool { return !r.underWay("") })
+	r.State.Read(func(d *state.Data) {
+		if h := d.Hosts[0]; h.Maintenance != state.Normal {
+			t.Errorf("host %s is left in state %s", h.Name, h.Maintenance)
+		}
+	})
+}

@@ -18,8 +18,11 @@ const (
 	Off = "OFF"
 )
 
-// VMRel marks VMs among the objects that a task concerns.
-const VMRel = "vmm:ahv:config:vm"
+// VMRel and HostRel mark VMs and hosts among the objects that a task concerns.
+const (
+	VMRel   = "vmm:ahv:config:vm"
+	HostRel = "clustermgmt:config:host"
+)
 
 // VM is a VM as Prism lists it.
 type VM struct {
