@@ -36,31 +36,30 @@ func runAgent() {
 // loopbacks counts the addresses of agents: each has one of its own.
 var loopbacks atomic.Uint32
 
-// runAgents makes the kubelets of a simulated cluster start real agents.
-func runAgents(t *testing.T, s *kubetest.Server) {
+// run makes the nodes of a simulated cluster start real agents. furnish writes the files of an agent to its folder, and returns the path of its
+// configuration.
+func run(t *testing.T, s *kubetest.Server, furnish func(secret map[string][]byte, home, address string) (config string, err error)) {
 	t.Helper()
 	dir := t.TempDir()
 	s.Run = func(_, secret kubetest.Object) (string, func(), error) {
 		n := loopbacks.Add(1)
 		address := fmt.Sprintf("127.77.%d.%d", n>>8, n&255+1)
-		home, err := os.MkdirTemp(dir, "pod")
+		home, err := os.MkdirTemp(dir, "vm")
 		if err != nil {
 			return "", nil, err
 		}
 		data, _ := secret["data"].(kubetest.Object)
+		files := map[string][]byte{}
 		for name, value := range data {
-			text, err := base64.StdEncoding.DecodeString(value.(string))
-			if err != nil {
-				return "", nil, err
-			}
-			if name == object.ConfigFile {
-				text = relocate(text, home, address)
-			}
-			if err := os.WriteFile(filepath.Join(home, name), text, 0o600); err != nil {
+			if files[name], err = base64.StdEncoding.DecodeString(value.(string)); err != nil {
 				return "", nil, err
 			}
 		}
-		process := exec.Command(os.Args[0], filepath.Join(home, object.ConfigFile))
+		config, err := furnish(files, home, address)
+		if err != nil {
+			return "", nil, err
+		}
+		process := exec.Command(os.Args[0], config)
 		if err := process.Start(); err != nil {
 			return "", nil, err
 		}
@@ -69,6 +68,22 @@ func runAgents(t *testing.T, s *kubetest.Server) {
 			_ = process.Wait()
 		}, nil
 	}
+}
+
+// runAgents makes pods run agents, with the files of their Secrets.
+func runAgents(t *testing.T, s *kubetest.Server) {
+	t.Helper()
+	run(t, s, func(secret map[string][]byte, home, address string) (string, error) {
+		for name, text := range secret {
+			if name == object.ConfigFile {
+				text = relocate(text, home, address)
+			}
+			if err := os.WriteFile(filepath.Join(home, name), text, 0o600); err != nil {
+				return "", err
+			}
+		}
+		return filepath.Join(home, object.ConfigFile), nil
+	})
 }
 
 // relocate moves an agent out of a container.
@@ -142,26 +157,34 @@ var uncounted = []string{"CpuUsage.Avg.Megahertz", string(target.VMCPUSteal), st
 // The contract on a simulated cluster, with real agents.
 func TestContractSimulated(t *testing.T) {
 	t.Parallel()
+	simulatedContract(t, func(t *testing.T, s *kubetest.Server) target.Config {
+		if strings.HasSuffix(t.Name(), "/dial") {
+			runAgents(t, s)
+		}
+		c := simulated(t, s)
+		if strings.HasSuffix(t.Name(), "node_power") {
+			c.Credentials["bmc"] = targettest.Credentials(t)[targettest.CredentialName]
+			c.Allow.NodePower = true
+			for i, name := range []string{"node-1", "node-2"} {
+				b := targettest.NewBMC(t, fmt.Sprintf("00000000-0000-4000-8000-%012d", i+1), func(on bool) { s.SetNode(name, on) })
+				c.Nodes = append(c.Nodes, target.NodeConfig{ID: name, BMC: b.Config})
+			}
+		}
+		s.Budget = 3
+		return c
+	})
+}
+
+// simulatedContract runs the contract, each test on a simulated cluster of its own, for which furnish makes a target file.
+func simulatedContract(t *testing.T, furnish func(t *testing.T, s *kubetest.Server) target.Config) {
 	configs := map[target.Target]target.Config{}
 	servers := map[target.Target]*kubetest.Server{}
 	identities := authority(t)
 	targettest.Run(t, targettest.Harness{
 		Open: func(t *testing.T) target.Target {
 			s := kubetest.New(t, "node-1", "node-2")
-			if strings.HasSuffix(t.Name(), "/dial") {
-				runAgents(t, s)
-			}
-			c := simulated(t, s)
-			if strings.HasSuffix(t.Name(), "node_power") {
-				c.Credentials["bmc"] = targettest.Credentials(t)[targettest.CredentialName]
-				c.Allow.NodePower = true
-				for i, name := range []string{"node-1", "node-2"} {
-					b := targettest.NewBMC(t, fmt.Sprintf("00000000-0000-4000-8000-%012d", i+1), func(on bool) { s.SetNode(name, on) })
-					c.Nodes = append(c.Nodes, target.NodeConfig{ID: name, BMC: b.Config})
-				}
-			}
+			c := furnish(t, s)
 			c.Allow.Maintenance = strings.HasSuffix(t.Name(), "/maintenance")
-			s.Budget = 3
 			opened := openAs(t, c, identities)
 			if l, ok := opened.(target.NodeLimiter); ok {
 				l.LimitNodesOff(1)
@@ -173,14 +196,6 @@ func TestContractSimulated(t *testing.T) {
 		Reopen:    func(t *testing.T, before target.Target) target.Target { return openAs(t, configs[before], identities) },
 		Greet:     greet,
 		Uncounted: uncounted,
-		Leftovers: func(_ *testing.T, before target.Target) []string {
-			var left []string
-			for _, resource := range []string{"pods", "persistentvolumeclaims", "secrets", "configmaps", "volumesnapshots"} {
-				for name := range servers[before].Objects(resource) {
-					left = append(left, resource+"/"+name)
-				}
-			}
-			return left
-		},
+		Leftovers: func(_ *testing.T, before target.Target) []string { return leftIn(servers[before]) },
 	})
 }

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -23,33 +21,13 @@ import (
 // runGuests makes a simulated KubeVirt start real agents, with what the seeds of their VMs say.
 func runGuests(t *testing.T, s *kubetest.Server) {
 	t.Helper()
-	dir := t.TempDir()
-	s.Run = func(_, secret kubetest.Object) (string, func(), error) {
-		n := loopbacks.Add(1)
-		address := fmt.Sprintf("127.77.%d.%d", n>>8, n&255+1)
-		home, err := os.MkdirTemp(dir, "guest")
-		if err != nil {
-			return "", nil, err
+	run(t, s, func(secret map[string][]byte, home, address string) (string, error) {
+		config, err := agentvm.Unpack(secret["user-data"], address, home)
+		if err == nil && config == "" {
+			err = errors.New("guest without an agent")
 		}
-		data, _ := secret["data"].(kubetest.Object)
-		text, _ := data["user-data"].(string)
-		user, err := base64.StdEncoding.DecodeString(text)
-		if err != nil {
-			return "", nil, err
-		}
-		config, err := agentvm.Unpack(user, address, home)
-		if err != nil || config == "" {
-			return "", nil, fmt.Errorf("guest without an agent: %w", err)
-		}
-		process := exec.Command(os.Args[0], config)
-		if err := process.Start(); err != nil {
-			return "", nil, err
-		}
-		return address, func() {
-			_ = process.Process.Kill()
-			_ = process.Wait()
-		}, nil
-	}
+		return config, err
+	})
 }
 
 // virtual is a target file for a simulated cluster with KubeVirt.
@@ -66,18 +44,7 @@ func virtual(t *testing.T, s *kubetest.Server, options map[string]string) target
 
 // leftIn lists what is left of VMs in a simulated cluster.
 func leftIn(s *kubetest.Server) []string {
-	var left []string
-	for _, resource := range []string{
-		"pods", "persistentvolumeclaims", "secrets", "configmaps", "volumesnapshots", "virtualmachines", "virtualmachineinstances",
-		"virtualmachineinstancemigrations",
-	} {
-		for name := range s.Objects(resource) {
-			if !strings.HasPrefix(name, "golden") {
-				left = append(left, resource+"/"+name)
-			}
-		}
-	}
-	return left
+	return slices.DeleteFunc(kubetest.Left(s), func(name string) bool { return strings.HasSuffix(name, "/golden") })
 }
 
 // ways are target files for VMs of KubeVirt: bound to their nodes, moving between them, and with system disks that are copies of a claim.
@@ -93,26 +60,12 @@ func TestContractKubeVirt(t *testing.T) {
 	for way, options := range ways {
 		t.Run(way, func(t *testing.T) {
 			t.Parallel()
-			configs := map[target.Target]target.Config{}
-			servers := map[target.Target]*kubetest.Server{}
-			identities := authority(t)
-			targettest.Run(t, targettest.Harness{
-				Open: func(t *testing.T) target.Target {
-					s := kubetest.New(t, "node-1", "node-2")
-					if strings.HasSuffix(t.Name(), "/dial") {
-						runGuests(t, s)
-					}
-					golden(s)
-					c := virtual(t, s, options)
-					c.Allow.Maintenance = strings.HasSuffix(t.Name(), "/maintenance")
-					opened := openAs(t, c, identities)
-					configs[opened], servers[opened] = c, s
-					return opened
-				},
-				Reopen:    func(t *testing.T, before target.Target) target.Target { return openAs(t, configs[before], identities) },
-				Greet:     greet,
-				Uncounted: uncounted,
-				Leftovers: func(_ *testing.T, before target.Target) []string { return leftIn(servers[before]) },
+			simulatedContract(t, func(t *testing.T, s *kubetest.Server) target.Config {
+				if strings.HasSuffix(t.Name(), "/dial") {
+					runGuests(t, s)
+				}
+				golden(s)
+				return virtual(t, s, options)
 			})
 		})
 	}

@@ -75,18 +75,10 @@ func platform(t *testing.T, options string) faulttest.Platform {
 			w.Header().Set("Retry-After", "1")
 			w.WriteHeader(http.StatusTooManyRequests)
 		},
-		Left: func() (left []string) {
+		Left: func() []string {
 			mu.Lock()
 			defer mu.Unlock()
-			for kind := range kinds {
-				for name := range s.Objects(kind) {
-					if !planted[kind+"/"+name] {
-						left = append(left, kind+"/"+name)
-					}
-				}
-			}
-			slices.Sort(left)
-			return left
+			return slices.DeleteFunc(kubetest.Left(s), func(name string) bool { return planted[name] })
 		},
 		Plant: func(_ *testing.T, left string) {
 			kind, name, _ := strings.Cut(left, "/")

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/result/resulttest"
+	"github.com/braggdev/bragg/internal/target/kube/kubetest"
 )
 
 // soakVariable asks for every scenario; "make soak" sets it.
@@ -53,7 +54,7 @@ func TestRehearsals(t *testing.T) {
 			if _, said := r.command(t, "clean", "--runs", runs); !strings.Contains(said, "Nothing to clean") {
 				t.Errorf("bragg clean found something: %s", said)
 			}
-			if left := r.left(); len(left) > 0 {
+			if left := kubetest.Left(r.Server); len(left) > 0 {
 				t.Errorf("left: %q", left)
 			}
 		})

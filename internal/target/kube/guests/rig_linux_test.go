@@ -174,16 +174,3 @@ func (r *rig) command(t *testing.T, args ...string) (code int, output string) {
 	}
 	return c.ProcessState.ExitCode(), out.String()
 }
-
-// left lists what is left of VMs.
-func (r *rig) left() (all []string) {
-	for _, resource := range []string{
-		"pods", "persistentvolumeclaims", "secrets", "configmaps", "volumesnapshots", "virtualmachines", "virtualmachineinstances",
-		"virtualmachineinstancemigrations",
-	} {
-		for name := range r.Objects(resource) {
-			all = append(all, resource+"/"+name)
-		}
-	}
-	return all
-}

@@ -145,6 +145,20 @@ func (s *Server) Forget() {
 	s.CloseClientConnections()
 }
 
+// OfVMs are the resources that VMs are made of.
+var OfVMs = []string{"pods", "persistentvolumeclaims", "secrets", "configmaps", "volumesnapshots", vms, instances, migrations}
+
+// Left lists the objects of OfVMs, "pods/a" and so on.
+func Left(s *Server) (all []string) {
+	for _, resource := range OfVMs {
+		for name := range s.Objects(resource) {
+			all = append(all, resource+"/"+name)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
 // Objects returns copies of all objects of a resource, by name.
 func (s *Server) Objects(resource string) map[string]Object {
 	s.mu.Lock()
