@@ -4,6 +4,7 @@
 //	Start ──▶ vCenter with one cluster, TLS, one user (vcsim.go)
 //	      └─▶ guests: a listener follows the power of VMs ──▶ a VM is on: an agent at an own 127.x.y.z with the identity in
 //	          its guestinfo ──▶ the VM shows that address ──▶ the VM is off: the agent is killed (guests.go)
+//	Count ──▶ statistics in fixed intervals by a clock of the vCenter's own, for tests (counters.go)
 //	BMCs ──▶ SetHostPower ──▶ what a power cut of a host looks like in a vCenter (hosts.go) ──▶ HA starts its VMs elsewhere (ha.go)
 package vcsim
 

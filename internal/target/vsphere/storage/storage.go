@@ -2,8 +2,8 @@
 //
 //	Member ──▶ datastores of the cluster ──▶ usable, seen by most hosts, most free space ──▶ one of them
 //
-// VMs of a run are on one datastore, so that their disks share what they are measured on. The recommendations of Storage DRS are not used:
-// they come for one VM at a time, may differ for each, and weigh the latency of loads that ran before.
+// All VMs of a run are on one datastore, so that groups and runs are comparable. The recommendations of Storage DRS are not used: they are made
+// for one VM at a time, may differ between VMs, and depend on the latency that earlier loads caused.
 package storage
 
 import (
