@@ -8,8 +8,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/braggdev/bragg/internal/lab/prism"
+	"github.com/braggdev/bragg/internal/lab/prism/faults"
 	"github.com/braggdev/bragg/internal/lab/prism/state"
 	"github.com/braggdev/bragg/internal/testreq"
 )
@@ -27,6 +29,7 @@ func TestOfficialClients(t *testing.T) {
 	if _, err := r.AddImage("debian", strings.NewReader("bytes")); err != nil {
 		t.Fatal(err)
 	}
+	r.Faults.Add(faults.Rule{Task: "EnterHostMaintenance", Times: 1, After: time.Hour}) // the script cancels it
 	var subnet string
 	r.State.Read(func(d *state.Data) { subnet = d.Subnets[0].ID })
 	_, port, err := net.SplitHostPort(r.Address)

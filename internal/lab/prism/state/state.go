@@ -219,16 +219,18 @@ func find[T any](list []*T, id string, idOf func(*T) string) *T {
 }
 
 // pause waits for a duration or the end of the cluster.
-func (p *base) pause(d time.Duration) bool {
+func (p *base) pause(d time.Duration) bool { return pause(p.ctx, d) }
+
+func pause(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
-		return p.ctx.Err() == nil
+		return ctx.Err() == nil
 	}
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-t.C:
 		return true
-	case <-p.ctx.Done():
+	case <-ctx.Done():
 		return false
 	}
 }

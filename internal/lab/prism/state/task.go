@@ -1,6 +1,7 @@
 package state
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ const (
 	Running   Status = "RUNNING"
 	Succeeded Status = "SUCCEEDED"
 	Failed    Status = "FAILED"
+	Canceled  Status = "CANCELED"
 )
 
 // Entity is a reference with the relation that v4 names, such as "vmm:ahv:config:vm".
@@ -41,7 +43,34 @@ type Task struct {
 	Created, Started, Completed, Updated time.Time
 	Expected                             time.Duration // of Running
 	Error                                string
+	Cancelable                           bool
 	lose                                 bool
+	cancel                               context.CancelFunc
+}
+
+// Ended reports whether the task is over.
+func (t *Task) Ended() bool {
+	return t.Status == Succeeded || t.Status == Failed || t.Status == Canceled
+}
+
+// cancelable are the operations that the cluster can end before they are complete.
+var cancelable = []string{"VmMigrate", "ImageCreate", "EnterHostMaintenance"}
+
+// CancelTask ends a task before what it does is done.
+func (p *base) CancelTask(id string) error {
+	return p.change(func(d *Data) error {
+		switch t := d.Task(id); {
+		case t == nil:
+			return Missing("task", id)
+		case !t.Cancelable:
+			return Invalidf("task %s cannot be canceled", id)
+		case t.Ended():
+			return Invalidf("task %s has ended", id)
+		default:
+			t.cancel()
+			return nil
+		}
+	})
 }
 
 // tasksMax bounds how many tasks are remembered.
@@ -78,28 +107,36 @@ func (p *base) begin(j job) (string, error) {
 	timing := p.options.Timing(j.operation, name)
 	t := &Task{
 		ID: NewID(), Operation: j.operation, Description: j.description, Status: Queued, Entities: j.entities, Created: p.Now(),
-		Expected: timing.Running, lose: timing.Lose,
+		Expected: timing.Running, lose: timing.Lose, Cancelable: slices.Contains(cancelable, j.operation),
 	}
+	var ctx context.Context
+	ctx, t.cancel = context.WithCancel(p.ctx)
 	t.Updated = t.Created
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
+		t.cancel()
 		return "", refuse(Busy, "the cluster is shutting down")
 	}
 	p.data.Tasks = append(p.data.Tasks, t)
 	if over := len(p.data.Tasks) - tasksMax; over > 0 {
 		p.data.Tasks = slices.Delete(p.data.Tasks, 0, over)
 	}
-	p.work.Go(func() { p.run(t, j, timing) })
+	p.work.Go(func() {
+		defer t.cancel()
+		p.run(ctx, t, j, timing)
+	})
 	return t.ID, nil
 }
 
-func (p *base) run(t *Task, j job, timing Timing) {
-	if !p.pause(timing.Queued) {
+func (p *base) run(ctx context.Context, t *Task, j job, timing Timing) {
+	if !pause(ctx, timing.Queued) {
+		p.canceled(t)
 		return
 	}
 	p.step(t, func() { t.Status, t.Started = Running, p.Now() })
-	if !p.pause(timing.Running) {
+	if !pause(ctx, timing.Running) {
+		p.canceled(t)
 		return
 	}
 	var err error
@@ -120,6 +157,13 @@ func (p *base) run(t *Task, j job, timing Timing) {
 	})
 }
 
+// canceled ends a task that has done nothing.
+func (p *base) canceled(t *Task) {
+	if p.ctx.Err() == nil {
+		p.step(t, func() { t.Status, t.Completed = Canceled, p.Now() })
+	}
+}
+
 func (p *base) step(t *Task, do func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -134,7 +178,7 @@ func (p *base) Await(id string) error {
 		var fault string
 		p.Read(func(d *Data) {
 			t := d.Task(id)
-			done = t == nil || t.Status == Succeeded || t.Status == Failed
+			done = t == nil || t.Ended()
 			if t != nil {
 				fault = t.Error
 			}

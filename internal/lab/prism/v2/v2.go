@@ -211,7 +211,7 @@ func taskObject(d *state.Data, t *state.Task) rest.Object {
 	for _, e := range t.Entities {
 		entities = append(entities, rest.Object{"entity_id": e.ID, "entity_type": e.Rel[strings.LastIndexByte(e.Rel, ':')+1:], "entity_name": e.Name})
 	}
-	status := map[state.Status]string{state.Queued: "Queued", state.Running: "Running", state.Succeeded: "Succeeded", state.Failed: "Failed"}[t.Status]
+	status := map[state.Status]string{state.Queued: "Queued", state.Running: "Running", state.Succeeded: "Succeeded", state.Failed: "Failed", state.Canceled: "Aborted"}[t.Status]
 	o := rest.Object{
 		"uuid": t.ID, "progress_status": status, "percentage_complete": t.Progress(d.Now()), "operation_type": t.Operation, "entity_list": entities,
 		"create_time_usecs": t.Created.UnixMicro(),

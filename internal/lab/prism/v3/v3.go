@@ -223,8 +223,12 @@ func taskObject(d *state.Data, t *state.Task) rest.Object {
 	for _, e := range t.Entities {
 		entities = append(entities, rest.Object{"kind": e.Rel[strings.LastIndexByte(e.Rel, ':')+1:], "uuid": e.ID})
 	}
+	status := string(t.Status)
+	if t.Status == state.Canceled {
+		status = "ABORTED"
+	}
 	o := rest.Object{
-		"api_version": apiVersion, "uuid": t.ID, "status": string(t.Status), "percentage_complete": t.Progress(d.Now()), "operation_type": t.Operation,
+		"api_version": apiVersion, "uuid": t.ID, "status": status, "percentage_complete": t.Progress(d.Now()), "operation_type": t.Operation,
 		"entity_reference_list": entities, "creation_time": t.Created.Format(time.RFC3339), "last_update_time": t.Updated.Format(time.RFC3339),
 	}
 	if !t.Completed.IsZero() {

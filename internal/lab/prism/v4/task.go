@@ -33,6 +33,17 @@ func (a *API) taskRoutes() {
 		}
 		return one(w, r, "prism.v4.config.GetTaskApiResponse", o, 0)
 	})
+	a.route("POST prism/config/tasks/{id}/$actions/cancel", func(w http.ResponseWriter, r *http.Request) error {
+		if err := a.prism.CancelTask(strings.TrimPrefix(r.PathValue("id"), taskPrefix)); err != nil {
+			return err
+		}
+		rest.Answer(w, http.StatusOK, rest.Object{
+			"$objectType": "prism.v4.config.CancelTaskApiResponse",
+			"data":        object("prism.v4.error.AppMessage", rest.Object{"message": "The task is being canceled", "severity": "INFO", "locale": "en_US"}),
+			"metadata":    metadata(false, false, 0, r),
+		})
+		return nil
+	})
 	a.route("PUT prism/objects/{bucket}/{key}", func(w http.ResponseWriter, r *http.Request) error {
 		if err := a.prism.WriteObject(r.PathValue("key"), r.Body); err != nil {
 			return err
@@ -47,7 +58,7 @@ func taskObject(d *state.Data, t *state.Task) rest.Object {
 	o := object("prism.v4.config.Task", rest.Object{
 		"extId": taskPrefix + t.ID, "operation": t.Operation, "operationDescription": t.Description, "status": string(t.Status),
 		"progressPercentage": t.Progress(d.Now()), "createdTime": stamp(t.Created), "lastUpdatedTime": stamp(t.Updated),
-		"isCancelable": false, "clusterExtIds": []string{d.Cluster.ID}, "isBackgroundTask": false, "numberOfSubtasks": 0,
+		"isCancelable": t.Cancelable && !t.Ended(), "clusterExtIds": []string{d.Cluster.ID}, "isBackgroundTask": false, "numberOfSubtasks": 0,
 		"ownedBy":                  object("prism.v4.config.OwnerReference", rest.Object{"name": "admin", "extId": "00000000-0000-0000-0000-000000000000"}),
 		"numberOfEntitiesAffected": len(t.Entities),
 	})

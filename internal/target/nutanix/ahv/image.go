@@ -82,6 +82,9 @@ func (c Images) List(ctx context.Context) ([]Image, error) {
 // unfinishedMax is how long an upload may take: an image that has no content after that is that of a program that died.
 const unfinishedMax = 24 * time.Hour
 
+// emptyMax bounds the time for an image without content.
+const emptyMax = 5 * time.Minute
+
 // Upload makes an image of a file on this machine. v4 takes images from URLs alone, so v3 does it. An image without content is
 // removed again, also one that an earlier upload of that name left a day ago.
 func (c Images) Upload(ctx context.Context, name, description, path string) (id string, err error) {
@@ -95,7 +98,7 @@ func (c Images) Upload(ctx context.Context, name, description, path string) (id 
 	}
 	for _, one := range all {
 		mine := strings.HasSuffix(one.Description, mark) && one.ExtID != id
-		old := one.Bytes == 0 && time.Since(one.Created) > unfinishedMax && !one.Created.IsZero()
+		old := one.Bytes == 0 && c.Prism.Now().Sub(one.Created) > unfinishedMax && !one.Created.IsZero()
 		if one.Name == name && (mine || old) {
 			err = errors.Join(err, c.remove(clean, one.ExtID))
 		}
@@ -109,7 +112,13 @@ func (c Images) upload(ctx context.Context, name, description, path string) (id 
 	if err != nil {
 		return "", err
 	}
-	if id, err = c.empty(ctx, name, description, path); err != nil {
+	// An image that is not there yet cannot be removed: a cancelled upload waits for it.
+	settled, stop := context.WithTimeout(context.WithoutCancel(ctx), emptyMax)
+	id, err = c.empty(settled, name, description, path)
+	if stop(); err == nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
 		return "", err
 	}
 	a, err := c.Prism.Do(ctx, prism.Request{Method: http.MethodPut, Raw: placeV3(id) + "/file", Upload: prism.Upload{

@@ -10,8 +10,11 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/braggdev/bragg/internal/wait"
 )
 
 const (
@@ -93,7 +96,7 @@ func Quote(text string) string { return "'" + strings.ReplaceAll(text, "'", "''"
 
 // Create makes a new object and awaits its task. id is that of one request, however often it is made.
 func (c *Client) Create(ctx context.Context, namespace, path string, body any, id uuid.UUID) (Task, error) {
-	a, err := c.Do(ctx, Request{Method: http.MethodPost, Namespace: namespace, Path: path, Body: body, ID: id})
+	a, err := c.answer(ctx, Request{Method: http.MethodPost, Namespace: namespace, Path: path, Body: body, ID: id})
 	if err != nil {
 		return Task{}, err
 	}
@@ -122,7 +125,7 @@ func (c *Client) Change(ctx context.Context, namespace, path string, edit Edit) 
 		if r.IfMatch = etag; round > 0 {
 			r.ID = uuid.New() // the refused request was another one
 		}
-		a, err := c.Do(ctx, r)
+		a, err := c.answer(ctx, r)
 		if IsStatus(err, http.StatusPreconditionFailed) {
 			if err := c.pause(ctx, pollFirst); err != nil {
 				return Task{}, err
@@ -135,6 +138,24 @@ func (c *Client) Change(ctx context.Context, namespace, path string, edit Edit) 
 		return c.taskOf(ctx, a, what(r))
 	}
 	return Task{}, fmt.Errorf("change %s/%s: it changed %d times meanwhile", namespace, path, conflictsMax)
+}
+
+// answerMax bounds the wait for the answer to a change after its context has ended.
+const answerMax = 10 * time.Second
+
+// answer makes the request of a change. If ctx ends meanwhile it waits for the answer all the same, as that names the task to be cancelled.
+func (c *Client) answer(ctx context.Context, r Request) (Answer, error) {
+	if ctx.Err() != nil {
+		return Answer{}, context.Cause(ctx)
+	}
+	inner, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancel(nil)
+	defer context.AfterFunc(ctx, func() {
+		if wait.For(inner, answerMax) == nil {
+			cancel(context.Cause(ctx))
+		}
+	})()
+	return c.Do(inner, r)
 }
 
 // Merge returns object with some of its fields replaced, so that fields which this program does not know stay as they are.

@@ -18,15 +18,19 @@ const (
 	pollMax   = 5 * time.Second
 	// taskMax bounds the wait for one task, whatever the context says: uploads and migrations of large VMs take minutes.
 	taskMax = time.Hour
+	// cancelMax bounds the wait for the end of a task that is cancelled.
+	cancelMax = 30 * time.Second
 )
 
 // Task is a change that Prism makes in the background.
 type Task struct {
-	ExtID    string   `json:"extId"`
-	Status   string   `json:"status"`
-	Progress int      `json:"progressPercentage"`
-	Entities []Entity `json:"entitiesAffected"`
-	Errors   []struct {
+	ExtID    string `json:"extId"`
+	Status   string `json:"status"`
+	Progress int    `json:"progressPercentage"`
+	// Cancelable: Prism can end it before it is complete, such as a migration.
+	Cancelable bool     `json:"isCancelable"`
+	Entities   []Entity `json:"entitiesAffected"`
+	Errors     []struct {
 		Message string `json:"message"`
 		Code    string `json:"code"`
 	} `json:"errorMessages"`
@@ -96,7 +100,8 @@ func (c *Client) taskOf(ctx context.Context, a Answer, what string) (Task, error
 	return c.Await(ctx, ref.ExtID, what)
 }
 
-// Await polls a task until it ends. The error is a *TaskError if it failed, or ErrTaskLost.
+// Await polls a task until it ends. The error is a *TaskError if it failed, or ErrTaskLost. If ctx ends before, the task is cancelled where Prism
+// can do that: it would go on otherwise.
 func (c *Client) Await(ctx context.Context, id, what string) (Task, error) {
 	if id == "" {
 		return Task{}, fmt.Errorf("%s: %w", what, ErrTaskLost)
@@ -111,6 +116,9 @@ func (c *Client) Await(ctx context.Context, id, what string) (Task, error) {
 		case IsGone(err):
 			return t, fmt.Errorf("%s: %w", what, ErrTaskLost)
 		case err != nil:
+			if ctx.Err() != nil {
+				c.cancel(context.WithoutCancel(ctx), id)
+			}
 			return t, err
 		}
 		switch t.Status {
@@ -120,9 +128,30 @@ func (c *Client) Await(ctx context.Context, id, what string) (Task, error) {
 			return t, c.taskError(t, what)
 		}
 		if err := c.pause(ctx, pause); err != nil {
+			c.cancel(context.WithoutCancel(ctx), id)
 			return t, fmt.Errorf("await the task of Prism for %s, which is at %d %%: %w", what, t.Progress, err)
 		}
 		pause = min(pause*3/2, pollMax)
+	}
+}
+
+// cancel ends a task, and waits for its end for a limited time. It is best effort: callers remove what the task made.
+func (c *Client) cancel(ctx context.Context, id string) {
+	ctx, stop := context.WithTimeout(ctx, cancelMax)
+	defer stop()
+	path := "config/tasks/" + url.PathEscape(id)
+	var now Task
+	if _, err := c.Get(ctx, "prism", path, nil, &now); err != nil || now.Ended() || !now.Cancelable {
+		return
+	}
+	if _, err := c.Do(ctx, Request{Method: http.MethodPost, Namespace: "prism", Path: path + "/$actions/cancel"}); err != nil {
+		return // it ended meanwhile, or the user lacks the privilege
+	}
+	for {
+		var t Task
+		if _, err := c.Get(ctx, "prism", path, nil, &t); err != nil || t.Ended() || c.pause(ctx, pollFirst) != nil {
+			return
+		}
 	}
 }
 
