@@ -16,6 +16,7 @@ import (
 	"github.com/braggdev/bragg/internal/lab/prism/state"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/target/bmc"
 	"github.com/braggdev/bragg/internal/target/targettest"
 	"github.com/braggdev/bragg/internal/trust"
 )
@@ -119,6 +120,9 @@ func (r *rig) open(t *testing.T, authority *trust.Authority) target.Target {
 	}
 	if p, ok := l.(target.NodeLimiter); ok {
 		p.LimitNodesOff(1)
+	}
+	if p, ok := l.(powered); ok {
+		p.bmcs.Tune(bmc.Options{Poll: 20 * time.Millisecond, Settle: 100 * time.Millisecond})
 	}
 	return l
 }
