@@ -1,6 +1,7 @@
 package target
 
 import (
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -126,7 +127,11 @@ var bmcAddress = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9._-]{0,252}(:[0-9]{1
 func (p *configParser) oneOf(e entry, what string, words ...string) string {
 	text := p.text(e)
 	if text != "" && !slices.Contains(words, text) {
-		p.errorf(e.value, "target-bmc", "known: "+strings.Join(words, ", "), "unknown %s %q", what, text)
+		hint := "known: " + strings.Join(words, ", ")
+		if near := diag.Nearest(text, words); near != "" {
+			hint = fmt.Sprintf("did you mean %q?", near)
+		}
+		p.errorf(e.value, "target-bmc", hint, "unknown %s %q", what, text)
 	}
 	return text
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/braggdev/bragg/internal/metric"
 	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/textio"
 )
 
 // checkTimeout bounds one reading of a check.
@@ -95,9 +96,31 @@ func Check(ctx context.Context, c *target.Config, nodes []target.Node) ([]plan.S
 			problems.Warnf(at, "source-empty", "source %q: it answers, but has none of the metrics that are read (%s)", one.Name, one.Reads)
 		case len(one.Check.Unused) > 0:
 			problems.Warnf(at, "source-unused", "source %q: no effect: %s", one.Name, strings.Join(one.Check.Unused, "; "))
+		case len(one.Check.Unmapped) > 0 && len(one.Check.Nodes) == 0: // a source that also has other nodes is common
+			problems.Add(unmapped(at, one, nodes))
 		}
 	}
 	return all, problems
+}
+
+// namesMax bounds the nodes that a message names.
+const namesMax = 8
+
+// unmapped says that a source has samples of nodes, and none of them is of the target.
+func unmapped(at diag.Position, s plan.Source, nodes []target.Node) diag.Diagnostic {
+	var known []string
+	for _, n := range nodes {
+		known = append(known, cmp.Or(n.Name, n.ID))
+	}
+	d := diag.Diagnostic{
+		Severity: diag.SeverityWarning, Code: "source-unmapped", Pos: at,
+		Message: fmt.Sprintf("source %q: no sample belongs to a node of this target (found: %s)", s.Name, textio.Few(s.Check.Unmapped, namesMax)),
+		Hint:    "its nodes are " + textio.Few(known, namesMax),
+	}
+	if near := diag.Nearest(s.Check.Unmapped[0], known); near != "" {
+		d.Hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	return d
 }
 
 func check(ctx context.Context, c *target.Config, s target.Source, nodes []target.Node, listed *plan.Source) {

@@ -35,7 +35,9 @@ func TestCheck(t *testing.T) {
 	}{
 		"label": {of(target.Source{NodeLabel: "host"}), "reads all metrics; nodes: by label host; VMs: not mapped",
 			"4 samples of 2 metrics, newest less than 1 s old; nodes left and right; not nodes of this target: spare", ""},
-		"node":           {of(target.Source{Node: "left"}), "reads all metrics; nodes: all of left; VMs: not mapped", "4 samples of 2 metrics, newest less than 1 s old; nodes left", ""},
+		"node": {of(target.Source{Node: "left"}), "reads all metrics; nodes: all of left; VMs: not mapped", "4 samples of 2 metrics, newest less than 1 s old; nodes left", ""},
+		"another node": {of(target.Source{Node: "lefd"}), "reads all metrics; nodes: all of lefd; VMs: not mapped",
+			"4 samples of 2 metrics, newest less than 1 s old; not nodes of this target: lefd", `source "array": no sample belongs to a node of this target (found: lefd)`},
 		"nothing mapped": {of(target.Source{}), "reads all metrics; nodes: not mapped; VMs: not mapped", "4 samples of 2 metrics, newest less than 1 s old", ""},
 		"no effect": {of(target.Source{NodeLabel: "instance", VMLabel: "domain", Keep: []string{"pool_*", "pools_*", "reads_total"}, Rename: map[string]string{"reads_total": "reads", "x": "y"}}),
 			"reads metrics pool_*, pools_*, reads_total; nodes: by label instance; VMs: by label domain",

@@ -11,9 +11,11 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/braggdev/bragg/internal/collect"
+	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/metric"
 	"github.com/braggdev/bragg/internal/target"
 )
@@ -95,7 +97,14 @@ func (e *exporter) Collect(ctx context.Context) (collect.Reading, error) {
 	}
 	samples, err := metric.ParseExposition(answer.Body, answer.Header.Get("Content-Type"), e.keep)
 	if err != nil {
-		return collect.Reading{}, fmt.Errorf("source %q: %s", e.name, e.client.Mask(err.Error()))
+		wrong := &diag.Error{
+			Code: "source-format", Exit: diag.ExitUnavailable,
+			Message: fmt.Sprintf("source %q: the answer is not in the text format of Prometheus: %s", e.name, e.client.Mask(err.Error())),
+		}
+		if strings.Contains(answer.Header.Get("Content-Type"), "html") {
+			wrong.Message, wrong.Hint = fmt.Sprintf("source %q: the answer is a web page", e.name), "the url needs the path of the metrics, such as /metrics"
+		}
+		return collect.Reading{}, wrong
 	}
 	r := collect.Reading{Clock: answer.Clock}
 	for _, s := range samples {

@@ -106,7 +106,7 @@ func TestRefusals(t *testing.T) {
 		"token":       {func(o *collect.Options) { o.Secret = "wrong-token" }, `source "ceph": 401 Unauthorized: not with Bearer ***`},
 		"certificate": {func(o *collect.Options) { o.Source.Fingerprint = "" }, `source "ceph": its certificate is not trusted`},
 		"pin":         {func(o *collect.Options) { o.Source.Fingerprint = strings.Repeat("0", 64) }, "and the target file says 0000"},
-		"text":        {func(*collect.Options) {}, `source "ceph": strconv.ParseFloat`},
+		"text":        {func(*collect.Options) {}, `source "ceph": the answer is not in the text format of Prometheus: strconv.ParseFloat`},
 		"connection":  {func(o *collect.Options) { o.Source.URL = "https://127.0.0.1:1/metrics" }, `source "ceph": dial tcp 127.0.0.1:1`},
 		"path":        {func(o *collect.Options) { o.Source.URL = server.URL + "\x7f" }, "invalid url"},
 	} {
