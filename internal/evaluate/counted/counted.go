@@ -40,7 +40,12 @@ type Chart struct {
 // Beyond it, it takes the counter to begin half way, and the rate of the window is too low: after two readings of a source, by a third.
 const spacing = 1.1
 
-// form is a chart of a kind of source. In its query, S stands for the matcher of the source, W for the window, and B for its beginning.
+// fresh is how old a latency may be, in half periods. An interval with few operations has none, and that of an earlier one must not take its place beside its
+// operations.
+const fresh = 3
+
+// form is a chart of a kind of source. In its query, S stands for the matcher of the source, W for the window,
+// B for its beginning, and L for the time in which a latency is that of the latest interval.
 type form struct {
 	title, unit, query, note string
 	averages                 bool
@@ -56,7 +61,8 @@ func Charts(m *result.Manifest, seen Record) []Chart {
 			least := collect.LatencyOperationsMin / window.Seconds()
 			late := time.Duration(spacing * float64(period))
 			query := strings.NewReplacer("{S", fmt.Sprintf("{run=%q,source=%q", m.Run, s.Name), "[W]", fmt.Sprintf("[%dms]", window.Milliseconds()),
-				"[B]", fmt.Sprintf("[%dms] offset %dms", late.Milliseconds(), (window-late).Milliseconds()), "LEAST", fmt.Sprintf("%g", least)).Replace(f.query)
+				"[B]", fmt.Sprintf("[%dms] offset %dms", late.Milliseconds(), (window-late).Milliseconds()), "[L]", fmt.Sprintf("[%dms]", (fresh*period).Milliseconds()/2),
+				"LEAST", fmt.Sprintf("%g", least)).Replace(f.query)
 			all = append(all, Chart{
 				Source: s, Title: f.title, Unit: f.unit, Query: query, Lookback: window, Averages: f.averages, Note: f.note,
 			})
@@ -135,11 +141,12 @@ func counters(ops, bytes, sum, count pair, of string) []form {
 func rates(object string) []form {
 	last := func(name string) string { return "last_over_time(" + name + `{S,object="` + object + `"}[W])` }
 	ops := last(collect.OperationsRate)
+	latency := "last_over_time(" + collect.Latency + `{S,object="` + object + `"}[L])`
 	return []form{
 		{title: "operations", unit: "IOPS", query: "sum by (direction) (" + ops + ")"},
 		{title: "throughput", unit: "B/s", query: "sum by (direction) (" + last(collect.BytesRate) + ")"},
 		{title: "latency", unit: "ns", averages: true, note: "Means over the operations of an interval; a gap with few operations.",
-			query: "1e9 * sum by (direction) (" + last(collect.Latency) + " * " + ops + ") / sum by (direction) (" + ops + " and " + last(collect.Latency) + ")"},
+			query: "1e9 * sum by (direction) (" + latency + " * " + ops + ") / sum by (direction) (" + ops + " and " + latency + ")"},
 		{title: "CPU", unit: "%", query: `100 * max by (name) (last_over_time(` + collect.CPUUsage + `{S,object="host"}[W]))`},
 	}
 }

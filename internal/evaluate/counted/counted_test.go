@@ -196,3 +196,44 @@ func TestSimulatedSource(t *testing.T) {
 		}
 	}
 }
+
+// TestFewOperations: an interval with few operations has no latency, not that of an interval before it.
+func TestFewOperations(t *testing.T) {
+	source := result.SourceInfo{Name: "filer", Kind: target.SourceNetApp, IntervalNanos: 10e9}
+	of := func(second int) []result.Sample {
+		labels := func() map[string]string {
+			return map[string]string{"object": "volume", "name": "v", "direction": "read"}
+		}
+		list := []result.Sample{{Name: collect.OperationsRate, Labels: labels(), Value: 0.1}}
+		if second <= 70 {
+			list = append(list, result.Sample{Name: collect.Latency, Labels: labels(), Value: 0.001})
+		}
+		return list
+	}
+	m := result.Manifest{Run: "r", Created: time.Unix(1_700_000_000, 0)}
+	m.Target.Sources = []result.SourceInfo{source}
+	store, err := metric.Open(filepath.Join(t.TempDir(), metric.Dir), m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	for second := 0; second <= 120; second += 10 {
+		samples := of(second)
+		for i := range samples {
+			samples[i].AtNanos, samples[i].Labels["source"] = int64(second)*1e9, source.Name
+		}
+		if err := store.AppendSamples(samples); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range counted.Charts(&m, nil) {
+		if c.Title != "latency" {
+			continue
+		}
+		for second, want := range map[int64]int{60: 1, 79: 1, 86: 0, 94: 0} {
+			if answer, err := store.Instant(t.Context(), c.Query, second*1e9); err != nil || len(answer) != want {
+				t.Errorf("at %d s: %d series, %v, want %d", second, len(answer), err, want)
+			}
+		}
+	}
+}
