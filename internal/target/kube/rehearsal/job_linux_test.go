@@ -47,6 +47,33 @@ func (u *user) jobManifests(t *testing.T, scenario string, arguments ...string) 
 	return manifests
 }
 
+// begin starts a run as a Job, and returns its manifests when its VMs are there.
+func (u *user) begin(t *testing.T) (manifests string) {
+	t.Helper()
+	manifests = u.jobManifests(t, "four_corners", "--rehearse", "60s", "--rehearse-size", "16MiB", "--max-full", "99", "--set", "vms_per_node=1")
+	u.Apply(t, manifests)
+	for len(u.left(t)) < 6 { // records, claims and pods
+		time.Sleep(100 * time.Millisecond)
+	}
+	return manifests
+}
+
+// A Job that is deleted cleans up, and seals its bundle, before its pod is gone.
+func TestInterruptedJob(t *testing.T) {
+	if os.Getenv(soakVariable) == "" || testing.Short() {
+		return
+	}
+	t.Parallel()
+	u := newUser(t, newRig(t))
+	u.begin(t)
+	pod := strings.TrimSpace(u.Kubectl(t, "get", "-n", u.namespace, "pod", "-l", "job-name=bragg-run", "-o", "name"))
+	u.Kubectl(t, "delete", "-n", u.namespace, "job/bragg-run")
+	u.Kubectl(t, "wait", "-n", u.namespace, pod, "--for=delete", "--timeout=300s")
+	if left := u.left(t); len(left) > 0 {
+		t.Errorf("left: %q", left)
+	}
+}
+
 // cleanings is how often a test cleans up before it gives up.
 const cleanings = 30
 
@@ -57,13 +84,9 @@ func TestKilledJob(t *testing.T) {
 	}
 	t.Parallel()
 	u := newUser(t, newRig(t))
-	manifests := u.jobManifests(t, "four_corners", "--rehearse", "60s", "--rehearse-size", "16MiB", "--max-full", "99", "--set", "vms_per_node=1")
-	u.Apply(t, manifests)
-	for len(u.left(t)) < 6 { // records, claims and pods of its VMs
-		time.Sleep(100 * time.Millisecond)
-	}
+	manifests := u.begin(t)
 	u.Kubectl(t, "delete", "-n", u.namespace, "pod", "-l", "job-name=bragg-run", "--force", "--grace-period=0")
-	u.Kubectl(t, "delete", "-n", u.namespace, "job/bragg-run")
+	u.Kubectl(t, "delete", "-n", u.namespace, "job/bragg-run", "--cascade=foreground")
 	from := strings.Index(manifests, `command: [`)
 	to := from + strings.Index(manifests[from:], "\n")
 	cleaning := manifests[:from] + "command: [bragg, clean, --runs, /runs]" + manifests[to:]
@@ -74,7 +97,7 @@ func TestKilledJob(t *testing.T) {
 		if len(u.left(t)) == 0 {
 			break
 		}
-		u.Kubectl(t, "delete", "-n", u.namespace, "job/bragg-run")
+		u.Kubectl(t, "delete", "-n", u.namespace, "job/bragg-run", "--cascade=foreground")
 	}
 	if left := u.left(t); len(left) > 0 {
 		t.Errorf("left: %q", left)
