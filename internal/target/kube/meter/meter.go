@@ -5,7 +5,8 @@
 //
 // A kubelet reads the counters of a control group every 10 to 16 s, at a different time for each, and states that time. So a sample is
 // an average over that long, it has the kubelet's time, moved to this program's clock, and each is given once. The number of calls
-// depends on the number of nodes, never on that of pods.
+// depends on the number of nodes, never on that of pods. The metrics API has times of the cluster without their fraction of a second: they are
+// moved by the offset of the API server's clock.
 package meter
 
 import (

@@ -2,6 +2,7 @@
 //
 //	Of(kind) ──▶ Check: which of them does the user lack?     (check.go)
 //	         └─▶ Manifests: a Role with exactly these         (manifests.go)
+//	Job: arguments, target file ──▶ a run in the cluster      (job.go)
 //
 // One list serves both, so the Role that is shipped is the one that is checked.
 package rights
