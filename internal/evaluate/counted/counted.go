@@ -101,8 +101,7 @@ func forms(kind string) []form {
 		return counters(pair{p + "reads_total", p + "writes_total"}, pair{p + "read_bytes_total", p + "write_bytes_total"},
 			pair{p + "read_latency_seconds_total", p + "write_latency_seconds_total"}, pair{p + "reads_total", p + "writes_total"}, `,volume!~"HarddiskVolume.*"`)
 	case target.SourceNutanix:
-		return append(rates("container"), form{title: "random operations", unit: "%", query: "100 * avg(last_over_time(" + collect.RandomShare + `{S,object="vm"}[W]))`,
-			note: "Mean over the VMs of the run of the share that the storage categorizes as random."})
+		return append(rates("container"), categorized()...)
 	case target.SourceNetApp:
 		return append(rates("volume"), form{title: "disks zeroed", unit: "%", query: "100 * min(last_over_time(" + collect.Zeroed + "{S}[W]))",
 			note: "Progress of the disk that is furthest behind; zeroing disks compete with the load."})
@@ -112,6 +111,19 @@ func forms(kind string) []form {
 		return append(stores, disks(rates("disk"))...)
 	}
 	return nil
+}
+
+// categorized are the charts of what Prism derives from the operations of VMs.
+func categorized() []form {
+	last := func(name, of string) string { return "(last_over_time(" + name + `{S,object="vm"` + of + "}[W]))" }
+	return []form{
+		{title: "random operations", unit: "%", query: "100 * avg" + last(collect.RandomShare, ""),
+			note: "Mean over the VMs of the run of the share that the storage categorizes as random."},
+		{title: "working set", unit: "B", query: "sum by (direction)" + last(collect.WorkingSet, `,window="120s"`),
+			note: "Bytes that the VMs of the run accessed within two minutes, estimated by the storage; union counts bytes that were read and written once."},
+		{title: "oplog drain", unit: "B/s", query: "sum by (tier)" + last(collect.TierBytes, `,direction="drain"`),
+			note: "Bytes of the VMs of the run that the storage moved from the oplog to each tier."},
+	}
 }
 
 // pair has the names of reads and writes.

@@ -237,3 +237,30 @@ func TestFewOperations(t *testing.T) {
 		}
 	}
 }
+
+// TestCategorized: figures that Prism derives are drawn of VMs alone, working sets of one window, and drains by tier.
+func TestCategorized(t *testing.T) {
+	one := func(name string, value float64, labels ...string) result.Sample {
+		s := result.Sample{Name: name, Value: value, Labels: map[string]string{"object": "vm"}}
+		for i := 0; i < len(labels); i += 2 {
+			s.Labels[labels[i]] = labels[i+1]
+		}
+		return s
+	}
+	got := series(t, result.SourceInfo{Name: "prism", Kind: target.SourceNutanix, IntervalNanos: 30e9}, func(int) []result.Sample {
+		return []result.Sample{
+			one(collect.RandomShare, 0.25, "name", "a"), one(collect.RandomShare, 0.75, "name", "b"), one(collect.RandomShare, 1, "object", "disk"),
+			one(collect.WorkingSet, 100, "window", "120s", "direction", "union", "name", "a"), one(collect.WorkingSet, 11, "window", "120s", "direction", "union", "name", "b"),
+			one(collect.WorkingSet, 70, "window", "120s", "direction", "read"), one(collect.WorkingSet, 5000, "window", "3600s", "direction", "union"),
+			one(collect.TierBytes, 3, "tier", "ssd", "direction", "drain", "name", "a"), one(collect.TierBytes, 4, "tier", "ssd", "direction", "drain", "name", "b"),
+			one(collect.TierBytes, 9, "tier", "ssd", "direction", "read"),
+		}
+	})
+	for chart, want := range map[string]map[string]float64{
+		"random operations": {"all": 50}, "working set": {"union": 111, "read": 70}, "oplog drain": {"ssd": 7},
+	} {
+		if fmt.Sprint(got[chart]) != fmt.Sprint(want) {
+			t.Errorf("%s: %v, want %v", chart, got[chart], want)
+		}
+	}
+}
