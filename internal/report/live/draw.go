@@ -2,7 +2,9 @@ package live
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,7 +53,10 @@ func (s *state) remaining() (left, overdue time.Duration, ok bool) {
 	return max(0, s.total-at), overdue, true
 }
 
-// leftText prints the remaining time: ", about 5m left, this step is 20s over estimate".
+// bootsMax bounds the VMs that the line names.
+const bootsMax = 3
+
+// leftText prints the remaining time: ", about 5m left, this step is 20s over estimate", and what such a step may wait for.
 func (s *state) leftText() string {
 	left, overdue, known := s.remaining()
 	if !known {
@@ -60,6 +65,9 @@ func (s *state) leftText() string {
 	text := ", about " + draw.Duration(int64(left.Truncate(time.Second))) + " left"
 	if overdue >= liveOverdueMin {
 		text += ", this step is " + draw.Duration(int64(overdue.Truncate(time.Second))) + " over estimate"
+		if len(s.boots) > 0 {
+			text += ", no answer yet from agents on " + draw.Clean(textio.Few(slices.Sorted(maps.Keys(s.boots)), bootsMax))
+		}
 	}
 	return text
 }

@@ -69,6 +69,13 @@ func TestLiveShowsNothingOld(t *testing.T) {
 		"a slow step": {func(l *live.View) {
 			l.Event(interval.Event{AtNanos: 0, Kind: interval.EventStepStarted, StepID: 1, Step: "workload.Start", Phase: "run"})
 		}, 11 * time.Second, "about 39 s left, this step is 9 s over estimate"},
+		"VMs without agents": {func(l *live.View) {
+			l.Event(interval.Event{AtNanos: 0, Kind: interval.EventStepStarted, StepID: 1, Step: "vm_group.PowerOn", Phase: "run"})
+			for _, vm := range []string{"vm-1", "vm-2", "vm-3"} {
+				l.Event(interval.Event{Kind: interval.EventOperationStarted, Operation: interval.OperationBoot, Subject: vm})
+			}
+			l.Event(interval.Event{Kind: interval.EventOperationEnded, Operation: interval.OperationBoot, Subject: "vm-2"})
+		}, 11 * time.Second, "9 s over estimate, no answer yet from agents on vm-1 and vm-3"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

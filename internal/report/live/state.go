@@ -39,6 +39,7 @@ type state struct {
 	engines map[string]bool   // loads for which another engine than planned was reported
 	units   map[string]string // of the rates of workloads
 	silent  map[string]int64  // VMs that do not answer, since when
+	boots   map[string]bool   // VMs that were powered on and whose agents have not answered yet
 	stopped bool
 }
 
@@ -74,7 +75,7 @@ type liveRate struct{ operations, bytes uint64 }
 
 func (s *state) init() {
 	s.planned, s.starts, s.engines, s.units = map[int]plan.Step{}, map[string]int{}, map[string]bool{}, map[string]string{}
-	s.silent = map[string]int64{}
+	s.silent, s.boots = map[string]int64{}, map[string]bool{}
 }
 
 func (s *state) setPlan(p *plan.Plan) {
@@ -109,6 +110,12 @@ func (s *state) event(e interval.Event, plain bool) []string {
 		}
 	case interval.EventStepEnded:
 		return []string{at + s.endStep(e)}
+	case interval.EventOperationStarted, interval.EventOperationEnded:
+		if e.Operation == interval.OperationBoot && e.Kind == interval.EventOperationStarted {
+			s.boots[e.Subject] = true
+		} else if e.Operation == interval.OperationBoot {
+			delete(s.boots, e.Subject)
+		}
 	case interval.EventWorkloadEnd:
 		return s.endLoad(e, at)
 	case interval.EventRunEnded:
