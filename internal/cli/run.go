@@ -44,8 +44,8 @@ func newRun(p *console.Process) *cobra.Command {
 			"--find-knee repeats one at other rates and finds the highest that meets a threshold (docs/guides/scaling.md).\n" +
 			"Ctrl-C stops the run, cleans up and writes the report; a second Ctrl-C skips the cleanup (see bragg clean); a\n" +
 			"third exits. A terminal that closes is like the first Ctrl-C; start long runs with nohup, or in tmux.\n\n" +
-			"Exit codes: 0 all thresholds met, 1 a threshold missed, 3 undecided, 77 a step refused for safety,\n" +
-			"130 interrupted.\n\n" + scenarioHelp,
+			"Exit codes: 0 all thresholds met, 1 a threshold missed, 3 undecided, 65 errors in a file, 69 target unavailable or\n" +
+			"too small, 75 target in use, 77 a step refused for safety, 130 interrupted.\n\n" + scenarioHelp,
 		Example: "  bragg run four_corners --rehearse 60s\n" +
 			"  bragg run oltp vdi --label nightly --junit results.xml\n" +
 			"  bragg run ./my_scenario --set vms_per_node=4 --engine fio\n" +
