@@ -144,7 +144,7 @@ func (p *configParser) fingerprint(e entry) string {
 	}
 	parts := fingerprintText.FindStringSubmatch(text)
 	if parts == nil {
-		p.errorf(e.value, "target-bmc", "openssl x509 -noout -fingerprint -sha256 prints it; so does bragg targets check",
+		p.errorf(e.value, "target-fingerprint", "openssl x509 -noout -fingerprint -sha256 prints it; so does bragg targets check",
 			"fingerprint: want the SHA-256 of a certificate as 64 hex digits")
 		return ""
 	}
