@@ -2,6 +2,7 @@
 package faults
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -182,6 +183,7 @@ type order struct {
 	File      string // target file
 	Runs      string // folder of runs
 	Failpoint string // at which it dies
+	Scenario  string // folder; "": one that passes nearly every failpoint
 }
 
 // program is this test as bragg.
@@ -193,10 +195,13 @@ func program(runs string) session.Program {
 	return session.Program{Version: "test", AgentCommand: []string{self, asAgent}, Leases: runs}
 }
 
-// prepare plans the scenario that passes nearly every failpoint.
+// tiny is a scenario that passes nearly every failpoint.
+var tiny = filepath.Join("..", "..", "..", "session", "testdata", "tiny")
+
+// prepare plans the scenario of an order.
 func prepare(ctx context.Context, o order) (*session.Prepared, error) {
 	return session.Prepare(ctx, session.Order{
-		Source: scenario.Source{Path: filepath.Join("..", "..", "..", "session", "testdata", "tiny"), Trusted: true}, Runs: o.Runs, Target: o.File,
+		Source: scenario.Source{Path: cmp.Or(o.Scenario, tiny), Trusted: true}, Runs: o.Runs, Target: o.File,
 		Plan: planner.Options{FullPercentMax: 100}, Program: program(o.Runs),
 	})
 }
