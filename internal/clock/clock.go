@@ -8,6 +8,8 @@
 // effect. The answer was its time at some point between request and answer, so that the midpoint is wrong by at most half
 // the round trip, plus the drift since. The answer with the smallest total error is used (after the clock filter of the
 // Network Time Protocol, D. Mills and others, RFC 5905, section 10).
+//
+// Dates does the same for the wall clock of an HTTP server that says no more than the Date of its answers.
 package clock
 
 import (

@@ -5,7 +5,7 @@
 //	   ──▶ session cookie, or user and password, or API key
 //	   ──▶ answer; 408, 429, 502, 503, 504 and lost answers: again with the same NTNX-Request-Id, after a pause
 //	   ──▶ Change: GET with its ETag ──▶ request with If-Match; after 412 both again
-//	   ──▶ Await: polls the task of a change until it ends
+//	   ──▶ Await: polls the task of a change until it ends, or cancels it if the context ends before
 //
 // The official Go clients are not used: docs/decisions/0021-prism.md has the reasons. Requests follow the public API reference of v4; v2 and v3
 // are reached by Raw where v4 lacks something.
