@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/target/targettest/programtest"
 	"github.com/braggdev/bragg/internal/testreq"
 )
 
@@ -24,7 +25,7 @@ type labProgram struct {
 // startLab starts the emulator with its files in dir, and waits until it says how it is reached.
 func startLab(t *testing.T, dir string) *labProgram {
 	t.Helper()
-	p := &labProgram{cmd: exec.Command(filepath.Join(programs(t), "bragg-lab"), "prism", "--listen", "127.0.0.1:0", "--task-duration", "10ms")}
+	p := &labProgram{cmd: exec.Command(filepath.Join(programtest.Built(t, "bragg-agent", "bragg-lab"), "bragg-lab"), "prism", "--listen", "127.0.0.1:0", "--task-duration", "10ms")}
 	p.cmd.Env = append(os.Environ(), "TMPDIR="+dir, "XDG_STATE_HOME="+filepath.Join(dir, "state"))
 	p.cmd.Stderr = &p.errors
 	out, err := p.cmd.StdoutPipe()
@@ -63,7 +64,7 @@ func TestLab(t *testing.T) {
 		t.Skip("programs are built")
 	}
 	dir := t.TempDir()
-	u := &user{bragg: filepath.Join(programs(t), "bragg"), state: filepath.Join(dir, "bragg")}
+	u := &user{bragg: filepath.Join(programtest.Built(t, "bragg", "bragg-agent"), "bragg"), state: filepath.Join(dir, "bragg")}
 	folders := func() []string {
 		found, err := filepath.Glob(filepath.Join(dir, "bragg-lab-vms-*"))
 		if err != nil {
@@ -91,7 +92,7 @@ func TestLab(t *testing.T) {
 		t.Fatal(err)
 	}
 	commands := [][]string{{"targets", "check", first.target}}
-	if os.Getenv(soakVariable) != "" {
+	if programtest.Soak() {
 		for _, name := range []string{"four_corners", "node_failure"} {
 			commands = append(commands, []string{
 				"run", name, "--target", first.target, "--runs", filepath.Join(dir, "runs"), "--rehearse", "20s", "--rehearse-size", "16MiB", "--max-full", "99",

@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -16,11 +15,9 @@ import (
 	"github.com/braggdev/bragg/internal/lab/prism"
 	"github.com/braggdev/bragg/internal/lab/prism/state"
 	"github.com/braggdev/bragg/internal/result/resulttest"
+	"github.com/braggdev/bragg/internal/target/targettest/programtest"
 	"github.com/braggdev/bragg/internal/testreq"
 )
-
-// soakVariable asks for every scenario; "make soak" sets it.
-const soakVariable = "BRAGG_SOAK_REHEARSALS"
 
 // user is a user's machine beside an emulated Prism.
 type user struct {
@@ -30,42 +27,13 @@ type user struct {
 	state string // folder of programs' state
 }
 
-// built is the folder of programs; TestMain removes it.
-var built struct {
-	once sync.Once
-	dir  string
-	err  error
-}
-
-// programs builds bragg, bragg-agent and bragg-lab once, and returns their folder.
-func programs(t *testing.T) string {
-	t.Helper()
-	built.once.Do(func() {
-		if built.dir, built.err = os.MkdirTemp("", "bragg-programs-*"); built.err != nil {
-			return
-		}
-		for _, name := range []string{"bragg", "bragg-agent", "bragg-lab"} {
-			build := exec.Command("go", "build", "-o", filepath.Join(built.dir, name), "-trimpath", "-ldflags", "-s -w", "github.com/braggdev/bragg/cmd/"+name)
-			build.Env = append(os.Environ(), "CGO_ENABLED=0")
-			if out, err := build.CombinedOutput(); err != nil {
-				built.err = fmt.Errorf("build %s: %w: %s", name, err, out)
-				return
-			}
-		}
-	})
-	if built.err != nil {
-		t.Fatal(built.err)
-	}
-	return built.dir
-}
-
 func newUser(t *testing.T, o state.Options) *user {
 	t.Helper()
 	testreq.Root(t)
 	if testing.Short() {
 		t.Skip("loads run on agents")
 	}
-	programs, dir := programs(t), t.TempDir()
+	programs, dir := programtest.Built(t, "bragg", "bragg-agent"), t.TempDir()
 	u := &user{
 		rig: newRigOf(t, prism.Options{State: o}, []string{filepath.Join(programs, "bragg-agent")}), bragg: filepath.Join(programs, "bragg"), state: filepath.Join(dir, "state"),
 	}
@@ -118,7 +86,7 @@ func TestRehearsals(t *testing.T) {
 		{name: "clone_impact", length: "40s", set: []string{"desktops_per_node=2"}},
 		{name: "noisy_neighbor", length: "30s"},
 	} {
-		if !c.gate && os.Getenv(soakVariable) == "" {
+		if !c.gate && !programtest.Soak() {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {

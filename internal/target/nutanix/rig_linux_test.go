@@ -18,6 +18,7 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/bmc"
 	"github.com/braggdev/bragg/internal/target/targettest"
+	"github.com/braggdev/bragg/internal/target/targettest/programtest"
 	"github.com/braggdev/bragg/internal/trust"
 )
 
@@ -30,9 +31,7 @@ func TestMain(m *testing.M) {
 		}))
 	}
 	code := m.Run()
-	if built.dir != "" {
-		_ = os.RemoveAll(built.dir)
-	}
+	programtest.Remove()
 	os.Exit(code)
 }
 

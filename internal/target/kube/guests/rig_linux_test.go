@@ -1,20 +1,14 @@
 package guests
 
 import (
-	"bytes"
-	"context"
 	"encoding/base64"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -22,46 +16,24 @@ import (
 	"github.com/braggdev/bragg/internal/lab/prism/machine"
 	"github.com/braggdev/bragg/internal/target/kube/kubetest"
 	"github.com/braggdev/bragg/internal/target/targettest"
+	"github.com/braggdev/bragg/internal/target/targettest/programtest"
 	"github.com/braggdev/bragg/internal/testreq"
 )
 
-// hangGuard ends what should have ended long before.
-const hangGuard = 20 * time.Minute
-
-// programs are built once for all tests.
-var programs = sync.OnceValues(func() (dir string, err error) {
-	if dir, err = os.MkdirTemp("", "bragg-programs-*"); err != nil {
-		return "", err
-	}
-	programsDir = dir
-	for _, name := range []string{"bragg", "bragg-agent"} {
-		build := exec.Command("go", "build", "-o", filepath.Join(dir, name), "-trimpath", "-ldflags", "-s -w", "github.com/braggdev/bragg/cmd/"+name)
-		build.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := build.CombinedOutput(); err != nil {
-			return "", fmt.Errorf("build %s: %w: %s", name, err, out)
-		}
-	}
-	return dir, nil
-})
-
-var programsDir string // "": not built
-
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if programsDir != "" {
-		_ = os.RemoveAll(programsDir)
-	}
+	programtest.Remove()
 	os.Exit(code)
 }
 
 // rig is a cluster of two nodes with BMCs, a target file for it, and the program that users have.
 type rig struct {
 	*kubetest.Server
-	bragg, file string
-	secrets     []string // that nothing may hold
-	disks       machine.Folder
-	machines    *agentvm.Machines
-	addresses   atomic.Uint32
+	*programtest.User
+	secrets   []string // that nothing may hold
+	disks     machine.Folder
+	machines  *agentvm.Machines
+	addresses atomic.Uint32
 }
 
 var nodeNames = []string{"node-1", "node-2"}
@@ -69,14 +41,11 @@ var nodeNames = []string{"node-1", "node-2"}
 func newRig(t *testing.T) *rig {
 	t.Helper()
 	testreq.Root(t)
-	built, err := programs()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
+	u := programtest.NewUser(t)
+	dir := filepath.Dir(u.File)
 	r := &rig{
-		Server: kubetest.New(t, nodeNames...), bragg: filepath.Join(built, "bragg"), file: filepath.Join(dir, "target.yml"),
-		disks: machine.Folder(filepath.Join(dir, "disks")), machines: &agentvm.Machines{Agent: filepath.Join(built, "bragg-agent"), Dir: dir},
+		Server: kubetest.New(t, nodeNames...), User: u, disks: machine.Folder(filepath.Join(dir, "disks")),
+		machines: &agentvm.Machines{Agent: filepath.Join(filepath.Dir(u.Bragg), "bragg-agent"), Dir: dir},
 	}
 	t.Cleanup(r.machines.Close)
 	r.KubeVirt, r.Run, r.Fill = &kubetest.KubeVirt{}, r.boot, r.fill
@@ -158,19 +127,4 @@ func (r *rig) boot(pod, secret kubetest.Object) (address string, stop func(), er
 		return "", nil, err
 	}
 	return v.Address, func() { r.machines.Stop(v.ID) }, nil
-}
-
-// command carries out bragg with these arguments.
-func (r *rig) command(t *testing.T, args ...string) (code int, output string) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), hangGuard)
-	defer cancel()
-	var out bytes.Buffer
-	c := exec.CommandContext(ctx, r.bragg, args...)
-	c.Stdout, c.Stderr = &out, &out
-	c.Env = append(os.Environ(), "XDG_STATE_HOME="+filepath.Join(filepath.Dir(r.file), "state"))
-	if err := c.Run(); err != nil && !errors.As(err, new(*exec.ExitError)) {
-		t.Fatalf("bragg %s: %v", strings.Join(args, " "), err)
-	}
-	return c.ProcessState.ExitCode(), out.String()
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"net"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -12,15 +11,13 @@ import (
 	"github.com/braggdev/bragg/internal/agent/client"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/targettest"
+	"github.com/braggdev/bragg/internal/target/targettest/programtest"
 )
 
 func greet(ctx context.Context, conn net.Conn) (string, error) {
 	hello, err := client.New(conn, client.Options{}).Hello(ctx)
 	return hello.Boot, err
 }
-
-// soakVariable asks for everything; "make soak" sets it.
-const soakVariable = "BRAGG_SOAK_REHEARSALS"
 
 // inGate are the tests in which a real cluster differs from a simulated one. The others are for the soak.
 var inGate = []string{"clone", "create and delete", "dial", "foreign tag", "found after a crash", "inventory", "lock", "maintenance", "revert"}
@@ -32,7 +29,7 @@ func TestContract(t *testing.T) {
 		t.Skip("a cluster with nodes")
 	}
 	only, modes := inGate, []string{"filesystem"}
-	if os.Getenv(soakVariable) != "" {
+	if programtest.Soak() {
 		only, modes = nil, append(modes, "block")
 	}
 	for _, mode := range modes {

@@ -11,11 +11,12 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/lab/kubelab"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/target/targettest/programtest"
 )
 
 // What a cluster refuses ends the real program with the exit code that is documented and the cluster's own words, and leaves nothing.
 func TestFailedRuns(t *testing.T) {
-	if os.Getenv(soakVariable) == "" || testing.Short() {
+	if !programtest.Soak() || testing.Short() {
 		return
 	}
 	for name, c := range map[string]struct {
@@ -71,14 +72,14 @@ func TestFailedRuns(t *testing.T) {
 			r := newRig(t)
 			u := newUser(t, r)
 			c.change(t, r)
-			if err := os.WriteFile(u.file, []byte(targetFile(r.config)), 0o600); err != nil {
+			if err := os.WriteFile(u.File, []byte(targetFile(r.config)), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			runs := filepath.Join(t.TempDir(), "runs")
 			if err := os.Mkdir(runs, 0o700); err != nil {
 				t.Fatal(err)
 			}
-			code, out := u.command(t, u.arguments("four_corners", runs, "5s", fmt.Sprint("vms_per_node=", max(1, c.vms)))...)
+			code, out := u.command(t, u.Arguments(programtest.Rehearsal{Scenario: "four_corners", Length: "5s", Set: []string{fmt.Sprint("vms_per_node=", max(1, c.vms))}}, runs)...)
 			t.Logf("exit code %d\n%s", code, out)
 			if code != c.code || !strings.Contains(out, c.text) {
 				t.Errorf("exit code %d, want %d and %q", code, c.code, c.text)

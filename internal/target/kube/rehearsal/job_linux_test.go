@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/braggdev/bragg/internal/lab/kubelab"
+	"github.com/braggdev/bragg/internal/target/targettest/programtest"
 )
 
 // fetcher is a pod that has the volume with the runs of a Job.
@@ -60,7 +61,7 @@ func (u *user) begin(t *testing.T) (manifests string) {
 
 // A Job that is deleted cleans up, and seals its bundle, before its pod is gone.
 func TestInterruptedJob(t *testing.T) {
-	if os.Getenv(soakVariable) == "" || testing.Short() {
+	if !programtest.Soak() || testing.Short() {
 		return
 	}
 	t.Parallel()
@@ -79,7 +80,7 @@ const cleanings = 30
 
 // A run whose Job was killed is cleaned up by a Job in its place, with its volume.
 func TestKilledJob(t *testing.T) {
-	if os.Getenv(soakVariable) == "" || testing.Short() {
+	if !programtest.Soak() || testing.Short() {
 		return
 	}
 	t.Parallel()
@@ -107,7 +108,7 @@ func TestKilledJob(t *testing.T) {
 // A run as a Job in the cluster, with the manifests and images that bragg makes, whose bundle is fetched from its volume. Its service
 // account reaches the API server from the pod.
 func TestJob(t *testing.T) {
-	if os.Getenv(soakVariable) == "" || testing.Short() {
+	if !programtest.Soak() || testing.Short() {
 		return
 	}
 	t.Parallel()

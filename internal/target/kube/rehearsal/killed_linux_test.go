@@ -11,6 +11,7 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/targettest"
+	"github.com/braggdev/bragg/internal/target/targettest/programtest"
 )
 
 // moments are when a controller is killed: as soon as there are so many objects of a kind.
@@ -27,7 +28,7 @@ const killGuard = 3 * time.Minute
 // The real controller is killed at many moments of a run. A second one is refused while it lives. Cleaning removes everything that it
 // left, and nothing of others.
 func TestKilledController(t *testing.T) {
-	if os.Getenv(soakVariable) == "" || testing.Short() {
+	if !programtest.Soak() || testing.Short() {
 		return
 	}
 	t.Parallel()
@@ -48,7 +49,7 @@ func TestKilledController(t *testing.T) {
 		if err := os.Mkdir(runs, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		c, out, cancel := u.prepare(t, u.arguments("snapshot_impact", runs, "20s")...)
+		c, out, cancel := u.Prepare(t, u.Arguments(programtest.Rehearsal{Scenario: "snapshot_impact", Length: "20s"}, runs)...)
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +70,7 @@ func TestKilledController(t *testing.T) {
 			t.Errorf("there are never %d %s", m.count, m.kind)
 		}
 		if i == 0 {
-			code, said := u.command(t, u.arguments("four_corners", filepath.Join(t.TempDir(), "second"), "5s")...)
+			code, said := u.command(t, u.Arguments(programtest.Rehearsal{Scenario: "four_corners", Length: "5s"}, filepath.Join(t.TempDir(), "second"))...)
 			if code != diag.ExitLocked {
 				t.Errorf("a second controller ended with %d: %s", code, said)
 			}

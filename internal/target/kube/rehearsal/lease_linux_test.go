@@ -3,7 +3,6 @@ package rehearsal
 import (
 	"errors"
 	"fmt"
-	"os"
 	"sync"
 	"testing"
 
@@ -11,11 +10,12 @@ import (
 	"github.com/braggdev/bragg/internal/lease"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/targettest"
+	"github.com/braggdev/bragg/internal/target/targettest/programtest"
 )
 
 // Controllers that request the lease at the same moment: one gets it, all others learn who did, and its fence grows in each round.
 func TestLeaseRace(t *testing.T) {
-	if os.Getenv(soakVariable) == "" || testing.Short() {
+	if !programtest.Soak() || testing.Short() {
 		return
 	}
 	t.Parallel()
@@ -63,7 +63,7 @@ func TestLeaseRace(t *testing.T) {
 
 // Volumes of a class that binds late are made with their VM, on its node.
 func TestLateBinding(t *testing.T) {
-	if os.Getenv(soakVariable) == "" || testing.Short() {
+	if !programtest.Soak() || testing.Short() {
 		return
 	}
 	t.Parallel()

@@ -1,50 +1,35 @@
 package rehearsal
 
 import (
-	"bytes"
-	"context"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/braggdev/bragg/internal/result/resulttest"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/target/targettest/programtest"
 )
-
-// hangGuard ends what should have ended long before.
-const hangGuard = 20 * time.Minute
 
 // user is a user's machine beside a cluster: the program and a target file.
 type user struct {
 	*rig
-	bragg, file string
+	*programtest.User
 }
 
 // newUser builds the programs, puts the image of the agent on the nodes as a user would, and writes the target file of a rig.
 func newUser(t *testing.T, r *rig) *user {
 	t.Helper()
-	dir := t.TempDir()
-	u := &user{rig: r, bragg: filepath.Join(dir, "bragg"), file: filepath.Join(dir, "target.yml")}
-	for _, name := range []string{"bragg", "bragg-agent"} {
-		build := exec.Command("go", "build", "-o", filepath.Join(dir, name), "-trimpath", "-ldflags", "-s -w", "github.com/braggdev/bragg/cmd/"+name)
-		build.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := build.CombinedOutput(); err != nil {
-			t.Fatalf("build %s: %v: %s", name, err, out)
-		}
-	}
+	u := &user{r, programtest.NewUser(t)}
 	const image = "example.com/bragg-agent:rig"
-	archive := filepath.Join(dir, "agent.tar")
+	archive := filepath.Join(filepath.Dir(u.File), "agent.tar")
 	if code, out := u.command(t, "kube", "image", "--name", image, "-o", archive); code != 0 {
 		t.Fatalf("bragg kube image: %s", out)
 	}
 	r.LoadArchive(t, archive)
 	r.config.Options["image"] = image
-	if err := os.WriteFile(u.file, []byte(targetFile(r.config)), 0o600); err != nil {
+	if err := os.WriteFile(u.File, []byte(targetFile(r.config)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return u
@@ -79,36 +64,13 @@ func targetFile(c target.Config) string {
 	return b.String()
 }
 
-// command carries out bragg with these arguments.
+// command carries out bragg with these arguments, and searches its output for secrets.
 func (u *user) command(t *testing.T, args ...string) (code int, output string) {
 	t.Helper()
-	c, out, cancel := u.prepare(t, args...)
-	defer cancel()
-	if err := c.Run(); err != nil && !errors.As(err, new(*exec.ExitError)) {
-		t.Fatalf("bragg %s: %v", strings.Join(args, " "), err)
-	}
-	u.wantNoSecret(t, "the output of bragg "+args[0], out.Bytes())
-	return c.ProcessState.ExitCode(), out.String()
-}
-
-func (u *user) prepare(t *testing.T, args ...string) (*exec.Cmd, *bytes.Buffer, context.CancelFunc) {
-	t.Helper()
 	u.wantNoSecret(t, "the argument list", []byte(strings.Join(args, " ")))
-	ctx, cancel := context.WithTimeout(t.Context(), hangGuard)
-	var out bytes.Buffer
-	c := exec.CommandContext(ctx, u.bragg, args...)
-	c.Stdout, c.Stderr = &out, &out
-	c.Env = append(os.Environ(), "XDG_STATE_HOME="+filepath.Join(filepath.Dir(u.bragg), "state"))
-	return c, &out, cancel
-}
-
-// arguments are those of a short rehearsal.
-func (u *user) arguments(scenario, runs, length string, set ...string) []string {
-	args := []string{"run", scenario, "--target", u.file, "--runs", runs, "--rehearse", length, "--rehearse-size", "16MiB", "--max-full", "99"}
-	for _, s := range set {
-		args = append(args, "--set", s)
-	}
-	return args
+	code, output = u.Command(t, args...)
+	u.wantNoSecret(t, "the output of bragg "+args[0], []byte(output))
+	return code, output
 }
 
 func (u *user) wantNoSecret(t *testing.T, where string, text []byte) {
@@ -117,15 +79,12 @@ func (u *user) wantNoSecret(t *testing.T, where string, text []byte) {
 }
 
 // rehearsals are the scenarios that every platform carries out.
-var rehearsals = []struct {
-	scenario, length string
-	set              []string
-}{
-	{scenario: "four_corners", length: "5s", set: []string{"vms_per_node=1"}},
-	{scenario: "node_failure", length: "60s", set: []string{"scan_vms=1"}},
-	{scenario: "snapshot_impact", length: "20s"},
-	{scenario: "clone_impact", length: "20s", set: []string{"desktops_per_node=2"}},
-	{scenario: "noisy_neighbor", length: "20s"},
+var rehearsals = []programtest.Rehearsal{
+	{Scenario: "four_corners", Length: "5s", Set: []string{"vms_per_node=1"}},
+	{Scenario: "node_failure", Length: "60s", Set: []string{"scan_vms=1"}, Soak: true},
+	{Scenario: "snapshot_impact", Length: "20s", Soak: true},
+	{Scenario: "clone_impact", Length: "20s", Set: []string{"desktops_per_node=2"}, Soak: true},
+	{Scenario: "noisy_neighbor", Length: "20s", Soak: true},
 }
 
 // Shipped scenarios on pods, on nodes whose power a BMC switches. The first is short enough for every test.
@@ -135,27 +94,17 @@ func TestRehearsals(t *testing.T) {
 	}
 	t.Parallel()
 	r := newRig(t)
-	if os.Getenv(soakVariable) != "" {
+	if programtest.Soak() {
 		r.withBMCs(t)
 		r.config.Allow.Maintenance = true
 	}
 	u := newUser(t, r)
-	for i, c := range rehearsals {
-		if i > 0 && os.Getenv(soakVariable) == "" {
-			break
+	for _, c := range rehearsals {
+		if !c.Wanted() {
+			continue
 		}
-		t.Run(c.scenario, func(t *testing.T) {
-			runs := filepath.Join(t.TempDir(), "runs")
-			began := time.Now()
-			code, out := u.command(t, u.arguments(c.scenario, runs, c.length, c.set...)...)
-			t.Logf("exit code %d after %s", code, time.Since(began).Round(time.Second))
-			if code != 0 {
-				t.Fatalf("%s", out)
-			}
-			u.check(t, runs)
-			if _, said := u.command(t, "clean", "--runs", runs); !strings.Contains(said, "Nothing to clean") {
-				t.Errorf("bragg clean found something: %s", said)
-			}
+		t.Run(c.Scenario, func(t *testing.T) {
+			u.check(t, u.Rehearse(t, c))
 			if left := u.left(t); len(left) > 0 {
 				t.Errorf("left: %q", left)
 			}

@@ -1,7 +1,6 @@
 package rehearsal
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,17 +10,18 @@ import (
 	"github.com/braggdev/bragg/internal/lab/vcsim"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/target/targettest/programtest"
 )
 
 // A VM of a host that lost its power is found where HA restarts it, and its load goes on there. HA itself is simulated.
 func TestRestartByHA(t *testing.T) {
-	if os.Getenv(soakVariable) == "" {
+	if !programtest.Soak() {
 		return // a soak asks for it: it waits for BMCs
 	}
 	t.Parallel()
 	r := newRig(t, vcsim.Options{HA: time.Second})
 	runs := filepath.Join(t.TempDir(), "runs")
-	code, out := r.command(t, "run", filepath.Join("testdata", "ha"), "--target", r.file, "--runs", runs, "--max-full", "99",
+	code, out := r.Command(t, "run", filepath.Join("testdata", "ha"), "--target", r.File, "--runs", runs, "--max-full", "99",
 		"--rehearse", "12s", "--rehearse-size", "16MiB")
 	if code != 0 {
 		t.Fatalf("exit code %d: %s", code, out)
@@ -69,7 +69,7 @@ func TestRestartByHA(t *testing.T) {
 	if after := operationsAfter(t, b, lost, placed); after == 0 {
 		t.Errorf("%s did nothing after its restart: %s", lost, out)
 	}
-	if _, said := r.command(t, "clean", "--runs", runs); !strings.Contains(said, "Nothing to clean") {
+	if _, said := r.Command(t, "clean", "--runs", runs); !strings.Contains(said, "Nothing to clean") {
 		t.Errorf("bragg clean found something: %s", said)
 	}
 	if left := r.remains(t); len(left) > 0 {

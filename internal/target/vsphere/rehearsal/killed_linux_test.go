@@ -20,6 +20,7 @@ import (
 	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/session"
+	"github.com/braggdev/bragg/internal/target/targettest/programtest"
 	"github.com/braggdev/bragg/internal/testreq"
 )
 
@@ -40,9 +41,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	code := m.Run()
-	if programsDir != "" {
-		_ = os.RemoveAll(programsDir)
-	}
+	programtest.Remove()
 	os.Exit(code)
 }
 
@@ -83,7 +82,7 @@ func places() []string { return append(session.Failpoints(), executor.Failpoints
 // A controller is killed at its failpoints, while it works on a vCenter with BMCs. bragg clean removes all that it left, and
 // switches hosts on again.
 func TestKilledAtFailpoints(t *testing.T) {
-	if os.Getenv(soakVariable) == "" {
+	if !programtest.Soak() {
 		return // a soak asks for it: it waits for BMCs
 	}
 	r := newRig(t, vcsim.Options{})
@@ -96,13 +95,13 @@ func TestKilledAtFailpoints(t *testing.T) {
 			}
 			r.die(t, name, runs)
 			left := r.remains(t)
-			if code, said := r.command(t, "clean", "--runs", runs); code != 0 {
+			if code, said := r.Command(t, "clean", "--runs", runs); code != 0 {
 				t.Errorf("bragg clean: exit code %d: %s", code, said)
 			}
 			if still := r.remains(t); len(still) > 0 {
 				t.Errorf("the death left %q, and cleaning %q", left, still)
 			}
-			if _, said := r.command(t, "clean", "--runs", runs); !strings.Contains(said, "Nothing to clean") {
+			if _, said := r.Command(t, "clean", "--runs", runs); !strings.Contains(said, "Nothing to clean") {
 				t.Errorf("a second bragg clean found something: %s", said)
 			}
 			if busy := testreq.ProcessesNaming(t, runs); len(busy) > 0 {
@@ -121,7 +120,7 @@ func (r *rig) die(t *testing.T, at, runs string) {
 		t.Fatal(err)
 	}
 	c := exec.Command(self)
-	c.Env = append(os.Environ(), dieAt+"="+at, dieRuns+"="+runs, dieTarget+"="+r.file, dieAgents+"="+filepath.Dir(r.bragg))
+	c.Env = append(os.Environ(), dieAt+"="+at, dieRuns+"="+runs, dieTarget+"="+r.File, dieAgents+"="+filepath.Dir(r.Bragg))
 	out, err := c.CombinedOutput()
 	var ended *exec.ExitError
 	if !errors.As(err, &ended) || ended.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
