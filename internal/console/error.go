@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"runtime/debug"
 	"strconv"
@@ -60,10 +61,18 @@ func (p *Process) PrintError(err error) int {
 		fmt.Fprintf(p.Stderr, "%s: stopped\n", p.Name)
 	default:
 		told = explain(err)
-		p.printUserError(told, told)
+		if !OutputClosed(err) {
+			p.printUserError(told, told)
+		}
 		return told.ExitCode()
 	}
 	return diag.ExitCode(err)
+}
+
+// OutputClosed reports whether standard output has no reader any more, as behind "| head": that is no news to its user.
+func OutputClosed(err error) bool {
+	var write *fs.PathError
+	return errors.As(err, &write) && write.Path == os.Stdout.Name() && errors.Is(write.Err, syscall.EPIPE)
 }
 
 func (p *Process) printUserError(err error, told *diag.Error) {

@@ -1,8 +1,10 @@
 package console
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"slices"
@@ -72,9 +74,11 @@ func TestOutputNobodyReads(t *testing.T) {
 		p := New("bragg")
 		_, end := p.WatchSignals(t.Context(), func(int) {})
 		_, _ = os.Stdin.Read(make([]byte, 1)) // until the reader is gone
-		if _, err := p.Stdout.Write([]byte("progress\n")); !errors.Is(err, syscall.EPIPE) {
+		_, err := p.Stdout.Write([]byte("progress\n"))
+		if !errors.Is(err, syscall.EPIPE) {
 			t.Errorf("write: %v", err)
 		}
+		_ = p.PrintError(fmt.Errorf("metrics: %w", err)) // says nothing
 		end()
 		os.Exit(cleanedUp)
 	}
@@ -84,7 +88,8 @@ func TestOutputNobodyReads(t *testing.T) {
 	}
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestOutputNobodyReads$")
 	cmd.Env = append(os.Environ(), "BRAGG_TEST_OUTPUT=closed")
-	cmd.Stdout = writer
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = writer, &said
 	input, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -97,6 +102,9 @@ func TestOutputNobodyReads(t *testing.T) {
 	_ = input.Close()
 	if _ = cmd.Wait(); cmd.ProcessState.ExitCode() != cleanedUp {
 		t.Errorf("ended with %v", cmd.ProcessState)
+	}
+	if said.Len() > 0 {
+		t.Errorf("it said %q", said.String())
 	}
 }
 

@@ -174,7 +174,7 @@ func openTo(a net.Addr) string {
 // unavailable gives an error without an exit code that of a target that is away.
 func unavailable(err error) error {
 	var told *diag.Error
-	if errors.As(err, &told) {
+	if errors.As(err, &told) || console.OutputClosed(err) {
 		return err
 	}
 	return &diag.Error{Code: "exporter", Message: err.Error(), Exit: diag.ExitUnavailable}
