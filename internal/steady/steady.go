@@ -91,6 +91,9 @@ type Reason struct {
 	Latency bool
 }
 
+// timesFrom is the share of the mean from which on a difference is a factor.
+const timesFrom = 10
+
 // Degree is how many times the limit was found.
 func (r *Reason) Degree() float64 { return r.Found / r.Limit }
 
@@ -108,11 +111,19 @@ func (r *Reason) String() string {
 		}
 		return fmt.Sprintf("its %s %s by %s", r.Series, verb, found)
 	case Range:
-		return fmt.Sprintf("the five rounds of its %s differ by %s of the mean", r.Series, found)
+		return fmt.Sprintf("the five rounds of its %s differ by %s", r.Series, r.ofMean())
 	case Levels:
-		return fmt.Sprintf("the levels of its %s differ by %s of the mean", r.Series, found)
+		return fmt.Sprintf("the levels of its %s differ by %s", r.Series, r.ofMean())
 	}
 	return fmt.Sprintf("its %s scatter by %s around their mean", r.Series, found)
+}
+
+// ofMean is a difference in words: "34 % of the mean", "263 times the mean".
+func (r *Reason) ofMean() string {
+	if r.Found >= timesFrom {
+		return fmt.Sprintf("%.0f times the mean", r.Found)
+	}
+	return unit.FormatWholePercent(r.Found) + " of the mean"
 }
 
 // Bound is the limit beside it: "(limit 10 %)".

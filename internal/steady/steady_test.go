@@ -182,3 +182,16 @@ func TestLongSeries(t *testing.T) {
 		t.Log(v.State, v.Why())
 	}
 }
+
+// A difference of many times the mean is a factor, not a percentage of five digits.
+func TestDifferences(t *testing.T) {
+	for found, want := range map[float64]string{
+		0.34: "the levels of its p99 differ by 34 % of the mean", 9.96: "the levels of its p99 differ by 996 % of the mean",
+		263.18: "the levels of its p99 differ by 263 times the mean",
+	} {
+		r := steady.Reason{Criterion: steady.Levels, Series: "p99", Found: found, Limit: 0.5}
+		if got := r.String(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
