@@ -253,6 +253,35 @@ func TestLatencyUnderARate(t *testing.T) {
 	}
 }
 
+// TestLateLatencyUnderARate: an event of a moment, and operations that wait a while after it. The rate catches up.
+func TestLateLatencyUnderARate(t *testing.T) {
+	for name, c := range map[string]struct {
+		from, to float64 // slow operations, seconds
+		slow     float64 // in milliseconds
+		want     string
+	}{
+		"late":            {74, 78, 900, "p99 response time from 2 ms (2 ms to 2 ms by itself) to 900 ms after it"},
+		"late and little": {74, 78, 4, ""},
+		"too short":       {74, 75, 900, ""}, // a hiccup of a second
+		"never":           {0, 0, 900, ""},
+	} {
+		run := course{vms: []string{"a"}, seconds: 130, operations: exact(0, 0, 0), events: step("cut", 1, 60, 60.3), change: func(iv *interval.Interval) {
+			slow := 2.0
+			if at := float64(iv.StartNanos) / 1e9; at >= c.from && at < c.to {
+				slow = c.slow
+			}
+			h := &stat.Histogram{}
+			h.RecordN(uint64(100*time.Microsecond), 600)
+			h.RecordN(uint64(slow*1e6), 400)
+			iv.Directions[interval.Read].Response = h
+		}}
+		got := impact.Sentence(only(t, run))
+		if !strings.Contains(got, "no dip seen") || !strings.Contains(got, c.want) || strings.Contains(got, "p99") != (c.want != "") {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
 // TestRounds: a step that takes snapshots again and again has an event for each round.
 func TestRounds(t *testing.T) {
 	events := step("snapshots", 1, 0.1, 199)

@@ -180,9 +180,10 @@ const (
 	latencyMin    = 1000
 )
 
-// latencyText says how the p99 changed, if it left the range that it has in the baseline by itself.
+// latencyText says how the p99 changed, if it left the range that it has in the baseline by itself: during the event, or later and then
+// by lateFactor more. A load with a rate catches up, so that its rate shows nothing of a stretch in which its operations waited.
 func latencyText(l *result.ImpactLatency) string {
-	if l.Before == nil || l.During == nil || l.Before.Count < latencyMin || l.During.Count < latencyMin {
+	if l.Before == nil || l.Before.Count < latencyMin {
 		return ""
 	}
 	low, high := result.Number(math.Inf(-1)), l.Before.P99*latencyFactor
@@ -191,15 +192,24 @@ func latencyText(l *result.ImpactLatency) string {
 		low, high = min(r[0], l.Before.P99)/worstFactor, max(r[1], l.Before.P99)*worstFactor
 		own = fmt.Sprintf(" (%s to %s by itself)", unit.FormatLatency(float64(r[0])), unit.FormatLatency(float64(r[1])))
 	}
-	atLeast := ""
-	if l.During.AtLeast.Has("p99") {
-		atLeast = "at least "
+	to := func(d *result.LatencyDigest, low, high result.Number, when string) string {
+		if d == nil || d.Count < latencyMin {
+			return ""
+		}
+		atLeast := ""
+		if d.AtLeast.Has("p99") {
+			atLeast = "at least "
+		}
+		if !(d.P99 >= high) && (atLeast != "" || !(d.P99 <= low)) {
+			return ""
+		}
+		return fmt.Sprintf(", p99 %s time from %s%s to %s%s%s", l.Kind, unit.FormatLatency(float64(l.Before.P99)), own, atLeast,
+			unit.FormatLatency(float64(d.P99)), when)
 	}
-	if !(l.During.P99 >= high) && (atLeast != "" || !(l.During.P99 <= low)) {
-		return ""
+	if text := to(l.During, low, high, ""); text != "" {
+		return text
 	}
-	return fmt.Sprintf(", p99 %s time from %s%s to %s%s", l.Kind, unit.FormatLatency(float64(l.Before.P99)), own, atLeast,
-		unit.FormatLatency(float64(l.During.P99)))
+	return to(l.After, result.Number(math.Inf(-1)), lateFactor*high, " after it")
 }
 
 // join appends stalls and losses. A stall that the baseline had too is not worth a word.
