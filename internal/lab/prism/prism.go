@@ -330,7 +330,7 @@ func (e *Emulator) TargetFile(secretFile string) string {
 		}
 		fmt.Fprintf(&b, "options:\n  cluster: %q\n", d.Cluster.Name)
 	})
-	b.WriteString("facts:\n  cluster: \"simulated: an emulator of Prism, with processes of one machine as VMs\"\n")
+	b.WriteString("facts:\n  platform: \"simulated: an emulator of Prism, with processes of one machine as VMs\"\n")
 	b.WriteString("simulates:\n  node-metrics: \"computed from the time of day, not measured on hosts\"\n  vm-metrics: \"computed from the time of day, not measured on VMs\"\n" +
 		"  container-settings: \"settings are kept and have no effect\"\n")
 	b.WriteString("allow:\n  node_power: true\n  cvms: true\n  maintenance: true\n  container_settings: true\n")
