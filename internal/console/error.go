@@ -69,7 +69,7 @@ func (p *Process) PrintError(err error) int {
 	return diag.ExitCode(err)
 }
 
-// OutputClosed reports whether standard output has no reader any more, as behind "| head": that is no news to its user.
+// OutputClosed reports whether standard output has no reader any more, as behind "| head", and its user knows.
 func OutputClosed(err error) bool {
 	var write *fs.PathError
 	return errors.As(err, &write) && write.Path == os.Stdout.Name() && errors.Is(write.Err, syscall.EPIPE)
