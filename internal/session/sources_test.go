@@ -90,7 +90,7 @@ sources:
 			silent += f.Claim
 		}
 	}
-	if want := `Source locked could not be read from 0:00 to the end of the run: source "locked": 401 Unauthorized: who is this?.`; silent != want {
+	if want := `Source locked could not be read from 0:00 to the end of the run: source "locked": 401 Unauthorized: who is this?; check the user and the secret of the source, and whether the account is locked.`; silent != want {
 		t.Errorf("got %q, want %q", silent, want)
 	}
 	err = filepath.WalkDir(runs, func(path string, e fs.DirEntry, err error) error {

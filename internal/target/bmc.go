@@ -131,7 +131,7 @@ func (p *configParser) oneOf(e entry, what string, words ...string) string {
 		if near := diag.Nearest(text, words); near != "" {
 			hint = fmt.Sprintf("did you mean %q?", near)
 		}
-		p.errorf(e.value, "target-bmc", hint, "unknown %s %q", what, text)
+		p.errorf(e.value, "target-unknown-value", hint, "unknown %s %q", what, text)
 	}
 	return text
 }
