@@ -1,4 +1,4 @@
-// Package wait waits for durations and periods until a context ends. It has no clock and starts no goroutines.
+// Package wait waits for durations and periods until a context ends. It has no clock, and leaves no goroutines behind.
 package wait
 
 import (
@@ -15,6 +15,21 @@ func For(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 	}
 	return context.Cause(ctx)
+}
+
+// Outlasting returns a context that ends only d after ctx, with its cause: for what is brought to its end although its caller was
+// cancelled. The caller calls end when it is over.
+func Outlasting(ctx context.Context, d time.Duration) (longer context.Context, end context.CancelFunc) {
+	longer, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		if For(longer, d) == nil {
+			cancel(context.Cause(ctx))
+		}
+	})
+	return longer, func() {
+		stop()
+		cancel(nil)
+	}
 }
 
 // Every calls do after each period until ctx ends. After a call that takes longer than a period, the next follows immediately;

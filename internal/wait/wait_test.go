@@ -78,3 +78,22 @@ func TestEveryAfterALongCall(t *testing.T) {
 		}
 	})
 }
+
+func TestOutlasting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reason := errors.New("enough")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		began := time.Now()
+		time.AfterFunc(time.Second, func() { cancel(reason) })
+		longer, end := wait.Outlasting(ctx, time.Minute)
+		<-longer.Done()
+		if took := time.Since(began); took != 61*time.Second || !errors.Is(context.Cause(longer), reason) {
+			t.Errorf("it ended after %v with %v", took, context.Cause(longer))
+		}
+		end()
+		longer, end = wait.Outlasting(t.Context(), time.Minute)
+		if end(); longer.Err() == nil {
+			t.Error("it outlasts its end")
+		}
+	})
+}

@@ -32,15 +32,13 @@ import (
 
 // Bounds on what clients can use, and on pushes.
 const (
-	headerTimeout  = 5 * time.Second
-	answerTimeout  = time.Minute
-	answerReserve  = 500 * time.Millisecond // of the time of a scrape, to send the metrics
-	closeTimeout   = 2 * time.Second
-	scrapesAtOnce  = 4
-	headerBytesMax = 16 << 10
-	pushTimeout    = 15 * time.Second
-	secretBytesMin = 4 // a shorter one would be found in any text
-
+	headerTimeout      = 5 * time.Second
+	answerTimeout      = time.Minute
+	answerReserve      = 500 * time.Millisecond // of the time of a scrape, to send the metrics
+	closeTimeout       = 2 * time.Second
+	scrapesAtOnce      = 4
+	headerBytesMax     = 16 << 10
+	pushTimeout        = 15 * time.Second
 	pushAnswerBytesMax = 1 << 20
 	reasonRunesMax     = 300
 )
@@ -221,14 +219,14 @@ func (e *Exporter) Push(ctx context.Context, g Gateway, every time.Duration) err
 
 // pushed is an error of the gateway, whose answer may be long and may repeat what it was sent.
 func (g Gateway) pushed(err error) error {
-	text := err.Error()
-	_, credential, _ := strings.Cut(g.Authorization, " ") // "Basic dXNlcjpwYXNz"
-	user, _ := base64.StdEncoding.DecodeString(credential)
-	_, password, _ := strings.Cut(string(user), ":")
-	for _, secret := range []string{g.Authorization, credential, password} {
-		if len(secret) >= secretBytesMin {
-			text = strings.ReplaceAll(text, secret, "***")
-		}
+	_, credential, ok := strings.Cut(g.Authorization, " ") // "Basic dXNlcjpwYXNz"
+	if !ok {
+		credential = g.Authorization
 	}
+	login := collect.Options{Secret: credential}
+	if text, err := base64.StdEncoding.DecodeString(credential); err == nil && strings.Contains(string(text), ":") {
+		login.User, login.Secret, _ = strings.Cut(string(text), ":")
+	}
+	text := collect.Hiding(login).Replace(err.Error())
 	return fmt.Errorf("push metrics: %s", textio.Clip(textio.Line(text), reasonRunesMax))
 }

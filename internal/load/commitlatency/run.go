@@ -11,6 +11,7 @@ import (
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/load/postgres"
 	"github.com/braggdev/bragg/internal/load/program"
+	"github.com/braggdev/bragg/internal/wait"
 )
 
 // table holds the rows of commits.
@@ -139,9 +140,8 @@ func (in *instance) measure(ctx context.Context, axis program.Axis, out *program
 	if in.workload.Runtime > 0 {
 		end = began + int64(in.workload.Runtime)
 	}
-	working, abandon := context.WithCancel(context.WithoutCancel(ctx))
+	working, abandon := wait.Outlasting(ctx, stopGrace)
 	defer abandon()
-	defer context.AfterFunc(ctx, func() { time.AfterFunc(stopGrace, abandon) })() // without effect once this has returned
 	done := make(chan error, 1)
 	operations := make(chan program.Operation, 1024)
 	go func() {

@@ -13,6 +13,7 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/nutanix/ahv"
 	"github.com/braggdev/bragg/internal/target/nutanix/prism"
+	"github.com/braggdev/bragg/internal/wait"
 )
 
 // builder makes VMs.
@@ -169,7 +170,7 @@ func (m *builder) buildAll(
 	err := target.Each(ctx, len(plans), func(i int) (err error) {
 		ended := target.Observe(ctx, plans[i].record.Name)
 		defer func() { ended(err) }()
-		inner, done := settling(ctx)
+		inner, done := wait.Outlasting(ctx, settleMax)
 		defer done()
 		if made[i], err = m.buildOne(inner, plans[i], build); err != nil {
 			return fmt.Errorf("create vm %q: %w", plans[i].record.Name, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/target/nutanix/ahv"
 	"github.com/braggdev/bragg/internal/target/nutanix/prism"
+	"github.com/braggdev/bragg/internal/wait"
 )
 
 // operations are those on VMs that exist. Each works on a survey of its own.
@@ -144,7 +145,7 @@ func (o *operations) SnapshotVMs(ctx context.Context, tag target.Tag, vms []targ
 		if err != nil {
 			return err
 		}
-		inner, done := settling(ctx) // the removal of the VM removes its recovery points too: those that are there
+		inner, done := wait.Outlasting(ctx, settleMax) // the removal of the VM removes its recovery points too: those that are there
 		defer done()
 		err = o.cluster.points().Snapshot(inner, one.ExtID, point, uuid.New())
 		if err == nil || !errors.Is(err, prism.ErrTaskLost) {

@@ -27,17 +27,6 @@ const (
 	settlePause     = time.Second
 )
 
-// settling returns a context for the request of a VM, which goes on after ctx has ended.
-func settling(ctx context.Context) (context.Context, context.CancelFunc) {
-	inner, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() {
-		if wait.For(inner, settleMax) == nil {
-			cancel(context.Cause(ctx))
-		}
-	})
-	return inner, func() { stop(); cancel(nil) }
-}
-
 // settle waits until no VM is being made for a program of this user that died. It waits once for each run that this program did not make VMs for.
 func (c *cluster) settle(ctx context.Context, tag target.Tag) error {
 	if c.settled.has(tag) {

@@ -148,13 +148,8 @@ func (c *Client) answer(ctx context.Context, r Request) (Answer, error) {
 	if ctx.Err() != nil {
 		return Answer{}, context.Cause(ctx)
 	}
-	inner, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	defer cancel(nil)
-	defer context.AfterFunc(ctx, func() {
-		if wait.For(inner, answerMax) == nil {
-			cancel(context.Cause(ctx))
-		}
-	})()
+	inner, end := wait.Outlasting(ctx, answerMax)
+	defer end()
 	return c.Do(inner, r)
 }
 
