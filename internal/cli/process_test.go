@@ -8,10 +8,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -41,23 +39,9 @@ func TestMain(m *testing.M) {
 		}
 	}
 	if os.Getenv(runAsBragg) != "" || hidden {
-		signals := make(chan os.Signal, 3)
-		if !hidden {
-			signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-		}
-		directory, err := os.Getwd()
-		if err != nil {
-			panic(err)
-		}
-		self, err := os.Executable()
-		if err != nil {
-			panic(err)
-		}
-		os.Exit(cli.Main(context.Background(), console.Process{
-			Arguments: os.Args[1:], Getenv: os.Getenv, Directory: directory, Executable: self,
-			Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Signals: signals, Exit: os.Exit,
-			Leases: os.Getenv(leasesOfTest),
-		}))
+		p := console.New("bragg")
+		p.Leases = os.Getenv(leasesOfTest)
+		os.Exit(cli.Main(context.Background(), p))
 	}
 	time.Local = time.UTC // what is printed must not depend on where the tests run
 	flag.Parse()

@@ -152,13 +152,16 @@ func TestInterruptStopsUndoesAndReports(t *testing.T) {
 		t.Run(fmt.Sprint(signals), func(t *testing.T) {
 			t.Parallel()
 			runs := filepath.Join(t.TempDir(), "runs")
-			b := startBragg(t, nil, endlessArguments(runs)...)
+			arguments := endlessArguments(runs)
+			if signals > 1 {
+				arguments = outageArguments(runs, 2*console.RepeatAfter)
+			}
+			b := startBragg(t, nil, arguments...)
 			dir := awaitEvent(t, b, runs, loadStarted)
-			for range signals {
-				if err := b.Process.Signal(os.Interrupt); err != nil {
-					t.Fatal(err)
-				}
-				b.await("cleaning up, writing report") // two signals that are both pending count as one
+			b.interrupt(t, "cleaning up, writing report")
+			if signals > 1 {
+				time.Sleep(console.RepeatAfter)
+				b.interrupt(t, "cleanup skipped")
 			}
 			if code := b.exitCode(t); code != 130 {
 				t.Errorf("exit code %d\n%s", code, b.out.String())
@@ -181,23 +184,13 @@ func TestInterruptStopsUndoesAndReports(t *testing.T) {
 	}
 }
 
-func TestThirdInterruptExits(t *testing.T) {
-	t.Parallel()
-	runs := filepath.Join(t.TempDir(), "runs")
-	b := startBragg(t, nil, endlessArguments(runs)...)
-	awaitEvent(t, b, runs, loadStarted)
-	for _, answer := range []string{"Ctrl-C again skips cleanup", "cleanup skipped", "never said"} {
-		if err := b.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
-			t.Fatal(err)
-		}
-		b.await(answer)
+// interrupt sends what Ctrl-C sends, and waits for the answer.
+func (b *bragg) interrupt(t *testing.T, answer string) {
+	t.Helper()
+	if err := b.Process.Signal(os.Interrupt); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		t.Fatal(err)
 	}
-	if code := b.exitCode(t); code != 130 {
-		t.Errorf("exit code %d", code)
-	}
-	mustRun(t, 0, "clean", "--runs", runs)
-	checkNothingLeft(t, runs, b.out.String())
-	reportSealed(t, runs)
+	b.await(answer)
 }
 
 func summaryOf(t *testing.T, dir string) result.Summary {

@@ -42,8 +42,9 @@ func newRun(p *console.Process) *cobra.Command {
 			"sequence, also after a failure. --repeat runs one several times, with --against or --against-set in turns with a variant\n" +
 			"(A B B A), and compares both sets (see bragg compare); their runs have the labels LABEL/A and LABEL/B.\n" +
 			"--find-knee repeats one at other rates and finds the highest that meets a threshold (docs/guides/scaling.md).\n" +
-			"Ctrl-C stops the run, cleans up and writes the report; a second Ctrl-C skips the cleanup (see bragg clean); a\n" +
-			"third exits. A terminal that closes is like the first Ctrl-C; start long runs with nohup, or in tmux.\n\n" +
+			"Ctrl-C stops the run, cleans up and writes the report, as do SIGTERM and a terminal that closes; start long runs\n" +
+			"with nohup, or in tmux. After 3 s or more, a second Ctrl-C skips the cleanup (see bragg clean), a third exits.\n" +
+			"No other signal skips it.\n\n" +
 			"Exit codes: 0 all thresholds met, 1 a threshold missed, 3 undecided, 65 errors in a file, 69 target unavailable or\n" +
 			"too small, 75 target in use, 77 a step refused for safety, 130 interrupted.\n\n" + scenarioHelp,
 		Example: "  bragg run four_corners --rehearse 60s\n" +

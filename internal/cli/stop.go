@@ -2,7 +2,9 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"sync"
+	"time"
 
 	"github.com/braggdev/bragg/internal/cli/runref"
 	"github.com/braggdev/bragg/internal/console"
@@ -31,7 +33,7 @@ func watchStops(ctx context.Context, p *console.Process) (*stopper, func()) {
 func (s *stopper) signal(count int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	level, text := executor.StopAndUndo, "interrupted: stopping load, cleaning up, writing report (Ctrl-C again skips cleanup)"
+	level, text := executor.StopAndUndo, fmt.Sprintf("interrupted: stopping load, cleaning up, writing report (Ctrl-C after %d s skips cleanup)", console.RepeatAfter/time.Second)
 	if count > 1 {
 		level, text = executor.StopOnly, "cleanup skipped; to clean up later: "+s.cleanCommand()
 	}

@@ -11,24 +11,31 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 )
 
-// interruptedFor is how long a command that does not watch signals may take to end after one.
-const interruptedFor = 2 * time.Second
+const (
+	// interruptedFor is how long a command that does not watch signals may take to end after one.
+	interruptedFor = 2 * time.Second
+	// RepeatAfter is how long after one signal another one counts. Within it, a signal is an echo: timeout(1), runners of CI jobs and
+	// service managers signal the process and its group, which delivers one stop twice.
+	RepeatAfter = 3 * time.Second
+)
 
-// Stop counts the termination signals: the first ends Begun, the third ends the process.
+// Stop counts the stops that the user asked for: the first ends Begun, the third ends the process. Every signal may be the first. Only
+// an interrupt may be a later one, because it is the key of a person: what terminates and hangs up processes may do so several times,
+// and means that the process is to end, not that it is to leave things behind.
 type Stop struct {
 	Begun context.Context
 
-	mu     sync.Mutex
-	count  int
-	cancel context.CancelFunc
-	signal func(count int)
+	mu      sync.Mutex
+	count   int
+	counted time.Time // when count last rose
+	cancel  context.CancelFunc
+	signal  func(count int)
 }
 
 // listener passes signals to the command that watches them. While none does, the first signal cancels the command's context, and
-// the process ends with the second or a little later.
+// the process ends a little later.
 type listener struct {
 	mu      sync.Mutex
-	heard   bool // a signal
 	watcher *Stop
 	missed  *time.Timer // ends the process after a signal that no command watched; nil: no such signal
 }
@@ -61,17 +68,10 @@ func (p *Process) listen(ctx context.Context) (context.Context, func()) {
 func (l *listener) hear(signal os.Signal, cancel context.CancelFunc, exit func(code int)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	// A terminal that closes sends several of them, from its shell and from the kernel. None of them is a wish to skip the cleanup.
-	if signal == syscall.SIGHUP && l.heard {
-		return
-	}
-	l.heard = true
 	switch {
 	case l.watcher != nil:
-		l.watcher.next(exit)
-	case l.missed != nil:
-		exit(diag.ExitInterrupted)
-	default:
+		l.watcher.next(signal, exit)
+	case l.missed == nil:
 		cancel()
 		l.missed = time.AfterFunc(interruptedFor, func() { exit(diag.ExitInterrupted) })
 	}
@@ -98,8 +98,8 @@ func (l *listener) watch(s *Stop) *Stop {
 	return before
 }
 
-// WatchSignals starts watching signals; the returned function ends that. At the first and the second signal it calls onSignal
-// with their number. A signal that arrived just before counts. Meanwhile, standard output without a reader makes writes
+// WatchSignals starts watching signals; the returned function ends that. At the first and the second stop it calls onSignal
+// with their number: see Stop for what counts. A signal that arrived just before counts. Meanwhile, standard output without a reader makes writes
 // fail, and does not end the process: what watches signals has something to clean up.
 func (p *Process) WatchSignals(ctx context.Context, onSignal func(count int)) (*Stop, func()) {
 	release := func() {}
@@ -114,7 +114,7 @@ func (p *Process) WatchSignals(ctx context.Context, onSignal func(count int)) (*
 	s.Begun, s.cancel = context.WithCancel(ctx)
 	before := p.listener.watch(s)
 	if p.listener.forgive() {
-		s.next(p.Exit)
+		s.next(syscall.SIGTERM, p.Exit)
 	}
 	return s, func() {
 		release()
@@ -132,9 +132,13 @@ func (p *Process) Saying(text string) func(count int) {
 // Stopped reports whether there was a signal.
 func (s *Stop) Stopped() bool { return s.Begun.Err() != nil }
 
-func (s *Stop) next(exit func(code int)) {
+func (s *Stop) next(signal os.Signal, exit func(code int)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.count > 0 && (signal != os.Interrupt || time.Since(s.counted) < RepeatAfter) {
+		return
+	}
+	s.counted = time.Now()
 	if s.count++; s.count > 2 {
 		exit(diag.ExitInterrupted)
 		return

@@ -15,56 +15,55 @@ import (
 	"time"
 )
 
-// TestSignals: the first signal ends the context, each of the first two is reported, the third ends the process.
+// TestSignals: what counts as a stop. The first stop ends the context, each of the first two is reported, the third ends the process.
 func TestSignals(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		signals := make(chan os.Signal)
-		var said strings.Builder
-		var codes []int
-		p := &Process{Name: "bragg", Signals: signals, Stderr: &said, Exit: func(code int) { codes = append(codes, code) }}
-		ctx, unlisten := p.listen(t.Context())
-		defer unlisten()
-		stop, end := p.WatchSignals(ctx, p.Saying("stopping"))
-		defer end()
-		for count := 1; count <= 3; count++ {
-			signals <- syscall.SIGTERM
-			synctest.Wait()
-			if !stop.Stopped() {
-				t.Fatalf("after signal %d: not stopped", count)
-			}
-			if got, want := strings.Count(said.String(), "bragg: stopping\n"), min(count, 2); got != want {
-				t.Errorf("after signal %d: %d lines, want %d", count, got, want)
-			}
-			if want := []int{130}[:count/3]; !slices.Equal(codes, want) {
-				t.Errorf("after signal %d: exit codes %v, want %v", count, codes, want)
-			}
-		}
-	})
-}
-
-// TestHangup: a terminal that closes stops once, however many signals that sends; other signals count as always.
-func TestHangup(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		signals := make(chan os.Signal)
-		var said strings.Builder
-		p := &Process{Name: "bragg", Signals: signals, Stderr: &said, Exit: func(code int) { t.Errorf("ends with %d", code) }}
-		ctx, unlisten := p.listen(t.Context())
-		defer unlisten()
-		stop, end := p.WatchSignals(ctx, p.Saying("stopping"))
-		defer end()
-		for range 4 {
-			signals <- syscall.SIGHUP
-		}
-		synctest.Wait()
-		if got := strings.Count(said.String(), "stopping"); !stop.Stopped() || got != 1 {
-			t.Errorf("stopped %v, %d times", stop.Stopped(), got)
-		}
-		signals <- syscall.SIGINT
-		synctest.Wait()
-		if got := strings.Count(said.String(), "stopping"); got != 2 {
-			t.Errorf("an interrupt after a hangup: %d", got)
-		}
-	})
+	const interrupt, terminate, hangup = syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP
+	type at struct {
+		after  time.Duration
+		signal os.Signal
+	}
+	for name, c := range map[string]struct {
+		signals []at
+		stops   int // of which the third ends the process
+	}{
+		"timeout(1)":             {[]at{{0, terminate}, {0, terminate}}, 1},
+		"timeout(1) -s INT":      {[]at{{0, interrupt}, {time.Millisecond, interrupt}}, 1},
+		"terminated for minutes": {[]at{{0, terminate}, {time.Minute, terminate}, {time.Minute, terminate}, {time.Minute, terminate}}, 1},
+		"closed terminal":        {[]at{{0, hangup}, {0, hangup}, {time.Minute, hangup}, {time.Minute, terminate}}, 1},
+		"CI runner":              {[]at{{0, interrupt}, {7500 * time.Millisecond, terminate}, {2500 * time.Millisecond, terminate}}, 1},
+		"impatient":              {[]at{{0, interrupt}, {time.Second, interrupt}, {time.Second, interrupt}, {900 * time.Millisecond, interrupt}}, 1},
+		"Ctrl-C twice":           {[]at{{0, interrupt}, {RepeatAfter, interrupt}}, 2},
+		"Ctrl-C after SIGTERM":   {[]at{{0, terminate}, {RepeatAfter, interrupt}, {0, interrupt}}, 2},
+		"echo of the second":     {[]at{{0, interrupt}, {RepeatAfter, interrupt}, {time.Millisecond, interrupt}, {time.Hour, terminate}}, 2},
+		"Ctrl-C three times":     {[]at{{0, interrupt}, {RepeatAfter, interrupt}, {RepeatAfter, interrupt}}, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				signals := make(chan os.Signal)
+				var said strings.Builder
+				var codes []int
+				p := &Process{Name: "bragg", Signals: signals, Stderr: &said, Exit: func(code int) { codes = append(codes, code) }}
+				ctx, unlisten := p.listen(t.Context())
+				defer unlisten()
+				stop, end := p.WatchSignals(ctx, p.Saying("stopping"))
+				defer end()
+				for _, s := range c.signals {
+					time.Sleep(s.after)
+					signals <- s.signal
+					synctest.Wait()
+					if !stop.Stopped() {
+						t.Fatal("not stopped")
+					}
+				}
+				if got, want := strings.Count(said.String(), "bragg: stopping\n"), min(c.stops, 2); got != want {
+					t.Errorf("%d lines, want %d", got, want)
+				}
+				if want := []int{130}[:c.stops/3]; !slices.Equal(codes, want) {
+					t.Errorf("exit codes %v, want %v", codes, want)
+				}
+			})
+		})
+	}
 }
 
 // TestOutputNobodyReads: a command that watches signals survives the end of the program that reads its output.
@@ -108,14 +107,14 @@ func TestOutputNobodyReads(t *testing.T) {
 	}
 }
 
-// TestUnwatchedSignals: the first ends the verb's context, and the process ends with the second or after a while. One
-// that comes just before a verb watches counts as its first.
+// TestUnwatchedSignals: the first ends the verb's context, and the process ends after a while. One that comes just before a verb watches
+// counts as its first.
 func TestUnwatchedSignals(t *testing.T) {
 	for name, c := range map[string]struct {
 		course func(p *Process, ctx context.Context, signals chan<- os.Signal)
 		codes  []int
 	}{
-		"second":     {func(_ *Process, _ context.Context, signals chan<- os.Signal) { signals <- syscall.SIGINT }, []int{130}},
+		"second":     {func(_ *Process, _ context.Context, signals chan<- os.Signal) { signals <- syscall.SIGINT }, nil},
 		"after that": {func(*Process, context.Context, chan<- os.Signal) { time.Sleep(2 * interruptedFor) }, []int{130}},
 		"verb ended": {func(*Process, context.Context, chan<- os.Signal) {}, nil},
 		"just before": {func(p *Process, ctx context.Context, _ chan<- os.Signal) {

@@ -157,8 +157,10 @@ func (s Secret) Read(ctx context.Context) (string, error) {
 	case len(s.Command) > 0:
 		ctx, cancel := context.WithTimeout(ctx, secretTimeLimit)
 		defer cancel()
+		command := exec.CommandContext(ctx, s.Command[0], s.Command[1:]...)
+		Apart(command)
 		var err error
-		if text, err = exec.CommandContext(ctx, s.Command[0], s.Command[1:]...).Output(); err != nil {
+		if text, err = command.Output(); err != nil {
 			return "", unreadable("the program must print the password to its standard output, without a prompt", "run %q: %w", s.Command[0], err)
 		}
 	default:

@@ -13,9 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// confine makes the kernel kill the program when this process dies for any reason, and sets its user and namespaces.
+// confine makes the kernel kill the program when this process dies for any reason, keeps signals to this process's terminal or group from
+// it, and sets its user and namespaces.
 func (c Command) confine(cmd *exec.Cmd, alone bool) {
-	a := &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	a := &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setsid: true}
 	if c.Account != nil {
 		a.Credential = &syscall.Credential{Uid: c.Account.UID, Gid: c.Account.GID}
 	}

@@ -37,6 +37,7 @@ func askHealth(ctx context.Context, h target.Health) (Answer, string) {
 func runHealth(ctx context.Context, command []string) (Answer, string) {
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.WaitDelay = time.Second
+	target.Apart(cmd)
 	out, err := cmd.CombinedOutput()
 	said := lastLine(string(out))
 	var ended *exec.ExitError

@@ -156,6 +156,7 @@ func (i *ipmi) run(ctx context.Context, what string, command ...string) (string,
 	cmd.ExtraFiles = []*os.File{read}
 	cmd.Stdout, cmd.Stderr = out, messages
 	cmd.WaitDelay = ipmiEndWithin
+	target.Apart(cmd)
 	err = cmd.Run()
 	i.learn(messages.String(), err)
 	switch {
