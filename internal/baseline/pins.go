@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,6 +24,8 @@ const (
 	format   = 1
 	// RunsMax bounds the pinned runs of one scenario: more narrow no interval that matters.
 	RunsMax = 50
+	// pinsBytesMax bounds the file: thousands of scenarios.
+	pinsBytesMax = 16 << 20
 )
 
 // Pins are the pinned runs of a runs folder, by scenario.
@@ -58,7 +59,7 @@ func (p *Pin) Names() []string {
 func Read(runs string) (*Pins, error) {
 	p := &Pins{Format: format, Baselines: map[string]Pin{}}
 	path := filepath.Join(runs, pinsFile)
-	text, err := os.ReadFile(path)
+	text, err := durable.ReadFile(path, pinsBytesMax)
 	if errors.Is(err, fs.ErrNotExist) {
 		return p, nil
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/durable"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/textio"
 )
@@ -111,6 +112,9 @@ func explain(err error) *diag.Error {
 		told.Hint = "choose a writable folder with --runs DIR, or run bragg doctor"
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
 		told.Hint = "raise the limit of open files: ulimit -n 65536"
+	case errors.Is(err, durable.ErrForeign):
+		told.Exit, told.Code = diag.ExitRefused, "foreign-file"
+		told.Hint = "bragg did not create it: look where it leads, and remove it"
 	case errors.Is(err, result.ErrDamaged):
 		told.Hint = "the bundle was modified or damaged; bragg runs show RUN lists the files"
 	case errors.Is(err, result.ErrNewer):

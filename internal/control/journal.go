@@ -233,7 +233,7 @@ func (diskFiles) Create(name string) (File, error) {
 }
 
 func (diskFiles) Append(name string, size int64) (File, error) {
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
+	f, err := durable.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
 		return nil, err
 	}

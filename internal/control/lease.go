@@ -54,7 +54,7 @@ func AcquireLease(runs, targetName, run string, failpoint func(string) error) (*
 		return nil, fmt.Errorf("acquire lease of target %q: %w", targetName, err)
 	}
 	path := leasePath(runs, targetName)
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	file, err := durable.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("acquire lease of target %q: %w", targetName, err)
 	}

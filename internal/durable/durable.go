@@ -3,6 +3,8 @@ package durable
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -37,4 +39,26 @@ func Sync(path string) error {
 	}
 	defer f.Close()
 	return f.Sync()
+}
+
+// ReadFile reads a file of at most bytesMax bytes. It refuses what is not a regular file, such as a pipe, which would block; a link to
+// one is followed.
+func ReadFile(path string, bytesMax int64) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("read %q: not a regular file", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, bytesMax+1))
+	if err == nil && int64(len(text)) > bytesMax {
+		err = fmt.Errorf("read %q: larger than %d bytes", path, bytesMax)
+	}
+	return text, err
 }

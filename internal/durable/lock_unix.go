@@ -16,6 +16,10 @@ func LockDir(dir string, how int) (release func(), err error) {
 	if err != nil {
 		return nil, err
 	}
+	return lockOpen(d, how)
+}
+
+func lockOpen(d *os.File, how int) (release func(), err error) {
 	if err := unix.Flock(int(d.Fd()), how); err != nil {
 		_ = d.Close()
 		return nil, err

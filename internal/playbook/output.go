@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/braggdev/bragg/internal/durable"
 	"github.com/braggdev/bragg/internal/textio"
 	"github.com/braggdev/bragg/internal/verb"
 )
@@ -47,7 +48,7 @@ func (p *Playbook) output(env *verb.Env, m machines) (*output, error) {
 	}
 	var err error
 	name := fmt.Sprintf("playbook-%d-%s.log", env.Step.ID, strings.TrimSuffix(filepath.Base(p.Filename), filepath.Ext(p.Filename)))
-	o.file, err = os.OpenFile(filepath.Join(env.Dir, name), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	o.file, err = durable.OpenFile(filepath.Join(env.Dir, name), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	return o, err
 }
 

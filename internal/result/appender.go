@@ -5,6 +5,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/braggdev/bragg/internal/durable"
 	"github.com/braggdev/bragg/internal/result/frame"
 )
 
@@ -16,12 +17,12 @@ type appender struct {
 	frame   []byte
 }
 
-func newAppender(path string, flag int) (*appender, error) {
+func newAppender(folder *durable.Folder, name string, flag int) (*appender, error) {
 	encoder, err := frame.NewEncoder()
 	if err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(path, flag, fileMode)
+	f, err := folder.Open(name, flag, fileMode)
 	if err != nil {
 		return nil, err
 	}

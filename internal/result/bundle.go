@@ -110,7 +110,7 @@ func (b *Bundle) document(name string) ([]byte, error) {
 
 func (b *Bundle) openRegular(name string) (*os.File, error) {
 	// Checked before opening, because opening a pipe would block.
-	info, err := b.root.Stat(name)
+	info, err := b.stat(name)
 	if err != nil {
 		return nil, err
 	}
@@ -118,6 +118,18 @@ func (b *Bundle) openRegular(name string) (*os.File, error) {
 		return nil, fmt.Errorf("%w: %s: not a regular file", ErrDamaged, name)
 	}
 	return b.root.Open(name)
+}
+
+// stat describes a file. A link that leads out of the folder is damage.
+func (b *Bundle) stat(name string) (fs.FileInfo, error) {
+	info, err := b.root.Stat(name)
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		return info, err
+	}
+	if link, e := b.root.Lstat(name); e == nil && link.Mode()&fs.ModeSymlink != 0 {
+		return nil, fmt.Errorf("%w: %s: is a link to a file outside of the bundle", ErrDamaged, name)
+	}
+	return nil, err
 }
 
 // Close releases the folder.

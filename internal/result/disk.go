@@ -24,31 +24,41 @@ var ErrBusy = errors.New("another process is writing this bundle")
 const temporaryPrefix = ".bragg-"
 
 // ReplaceFile writes a file atomically: it exists complete or not at all, even after a power loss. RemoveTemporary removes what a
-// killed writer leaves beside it. Users who may enter its folder may read it.
+// killed writer leaves beside it. Users who may enter its folder may read it. What has its name, a link too, is replaced.
 func ReplaceFile(path string, write func(io.Writer) error) error {
-	dir := filepath.Dir(path)
-	release, err := durable.LockDir(dir, unix.LOCK_SH)
+	folder, err := durable.OpenFolder(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	return replaceIn(folder, filepath.Base(path), write)
+}
+
+// replaceIn is ReplaceFile for a name in a folder, which no link leads out of.
+func replaceIn(folder *durable.Folder, name string, write func(io.Writer) error) error {
+	dir := path.Dir(name)
+	release, err := folder.Lock(dir, unix.LOCK_SH)
 	if err != nil {
 		return err
 	}
 	defer release()
-	f, err := os.CreateTemp(dir, temporaryPrefix+"*")
+	temporary, f, err := folder.CreateTemp(path.Join(dir, temporaryPrefix))
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name()) // already renamed after success
+	defer folder.Remove(temporary) // already renamed after success
 	w := bufio.NewWriter(f)
 	err = write(w)
 	if err == nil {
-		err = errors.Join(w.Flush(), f.Chmod(modeIn(dir)), f.Sync())
+		err = errors.Join(w.Flush(), f.Chmod(modeIn(folder, dir)), f.Sync())
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
-	if err := os.Rename(f.Name(), path); err != nil {
+	if err := folder.Rename(temporary, name); err != nil {
 		return err
 	}
-	return durable.Sync(dir)
+	return folder.Sync(dir)
 }
 
 // Modes of bundles, which contain host names and the output of programs on VMs.
@@ -58,16 +68,16 @@ const (
 )
 
 // modeIn is the mode of a new file in a folder: others may read it if they may enter the folder.
-func modeIn(dir string) fs.FileMode {
+func modeIn(folder *durable.Folder, dir string) fs.FileMode {
 	mode := fs.FileMode(fileMode)
-	if info, err := os.Stat(dir); err == nil {
-		mode |= info.Mode().Perm() & 0o011 << 2
+	if of, err := folder.Mode(dir); err == nil {
+		mode |= of.Perm() & 0o011 << 2
 	}
 	return mode
 }
 
-func writeFileAtomic(dir, name string, text []byte) error {
-	return ReplaceFile(filepath.Join(dir, name), func(w io.Writer) error {
+func writeFileAtomic(folder *durable.Folder, name string, text []byte) error {
+	return replaceIn(folder, name, func(w io.Writer) error {
 		_, err := w.Write(text)
 		return err
 	})
@@ -76,24 +86,37 @@ func writeFileAtomic(dir, name string, text []byte) error {
 // RemoveTemporary removes partly written files of killed writers from a bundle. It skips folders in which a process is writing a
 // file.
 func RemoveTemporary(dir string) error {
-	err := removeTemporary(dir)
-	walkErr := filepath.WalkDir(filepath.Join(dir, attachmentsDir), func(path string, d fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if err != nil || !d.IsDir() {
-			return err
-		}
-		return removeTemporary(path)
-	})
-	if err = errors.Join(err, walkErr); err != nil {
+	folder, err := durable.OpenFolder(dir)
+	if err != nil {
+		return fmt.Errorf("remove half-written files: %w", err)
+	}
+	defer folder.Close()
+	err = removeTemporary(folder, ".")
+	if more := removeTemporaryBelow(folder, attachmentsDir); !errors.Is(more, fs.ErrNotExist) && !errors.Is(more, durable.ErrForeign) {
+		err = errors.Join(err, more) // links among the attachments lead to files of others
+	}
+	if err != nil {
 		return fmt.Errorf("remove half-written files: %w", err)
 	}
 	return nil
 }
 
-func removeTemporary(dir string) error {
-	release, err := durable.LockDir(dir, unix.LOCK_EX|unix.LOCK_NB)
+func removeTemporaryBelow(folder *durable.Folder, dir string) error {
+	entries, err := folder.Entries(dir)
+	if err != nil {
+		return err
+	}
+	err = removeTemporary(folder, dir)
+	for _, e := range entries {
+		if e.IsDir() {
+			err = errors.Join(err, removeTemporaryBelow(folder, path.Join(dir, e.Name())))
+		}
+	}
+	return err
+}
+
+func removeTemporary(folder *durable.Folder, dir string) error {
+	release, err := folder.Lock(dir, unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		return nil
 	}
@@ -101,10 +124,10 @@ func removeTemporary(dir string) error {
 		return err
 	}
 	defer release()
-	entries, err := os.ReadDir(dir)
+	entries, err := folder.Entries(dir)
 	for _, entry := range entries {
 		if entry.Type().IsRegular() && strings.HasPrefix(entry.Name(), temporaryPrefix) {
-			err = errors.Join(err, os.Remove(filepath.Join(dir, entry.Name())))
+			err = errors.Join(err, folder.Remove(path.Join(dir, entry.Name())))
 		}
 	}
 	return err

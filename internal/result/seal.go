@@ -69,7 +69,7 @@ func (w *Writer) writeSeal(s Summary) error {
 	if err != nil {
 		return err
 	}
-	if err := writeFileAtomic(w.dir, summaryFile, append(text, '\n')); err != nil {
+	if err := writeFileAtomic(w.folder, summaryFile, append(text, '\n')); err != nil {
 		return err
 	}
 	seal := Seal{
@@ -98,14 +98,14 @@ func (w *Writer) writeSeal(s Summary) error {
 	if text, err = json.MarshalIndent(seal, "", "  "); err != nil {
 		return err
 	}
-	return writeFileAtomic(w.dir, sealFile, append(text, '\n'))
+	return writeFileAtomic(w.folder, sealFile, append(text, '\n'))
 }
 
 // files lists the files of the bundle that a seal covers.
 func (b *Bundle) files() ([]string, error) {
 	var names []string
 	for _, name := range []string{manifestFile, planFile, eventsFile, intervalsFile, rollupsFile, samplesFile, summaryFile} {
-		_, err := b.root.Stat(name)
+		_, err := b.stat(name)
 		if err == nil {
 			names = append(names, name)
 		} else if !errors.Is(err, fs.ErrNotExist) {

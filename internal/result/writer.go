@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/braggdev/bragg/internal/durable"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/result/rollup"
 )
@@ -59,6 +61,7 @@ var ErrClosed = errors.New("bundle writer is closed")
 // Everything is synced to the disk every ten seconds, and by Seal.
 type Writer struct {
 	dir      string
+	folder   *durable.Folder
 	manifest Manifest
 
 	mu        sync.Mutex
@@ -98,7 +101,7 @@ func Create(dir string, m Manifest) (*Writer, error) {
 	}
 	text, err := json.MarshalIndent(m, "", "  ")
 	if err == nil {
-		err = writeFileAtomic(dir, manifestFile, append(text, '\n'))
+		err = writeFileAtomic(w.folder, manifestFile, append(text, '\n'))
 	}
 	if err != nil {
 		w.freeReserve()
@@ -140,18 +143,19 @@ func Continue(dir string) (*Writer, error) {
 func (w *Writer) open(flag int) error {
 	flag |= os.O_RDWR | os.O_APPEND
 	var err error
-	if w.events, err = os.OpenFile(filepath.Join(w.dir, eventsFile), flag, fileMode); err != nil {
+	if w.folder, err = durable.OpenFolder(w.dir); err != nil {
 		return err
 	}
-	if err := lockFile(w.events); err != nil {
-		w.closeFiles()
-		return err
+	if w.events, err = w.folder.Open(eventsFile, flag, fileMode); err == nil {
+		err = lockFile(w.events)
 	}
-	if w.intervals, err = newAppender(filepath.Join(w.dir, intervalsFile), flag); err != nil {
-		w.closeFiles()
-		return err
+	if err == nil {
+		w.intervals, err = newAppender(w.folder, intervalsFile, flag)
 	}
-	if w.samples, err = newAppender(filepath.Join(w.dir, samplesFile), flag); err != nil {
+	if err == nil {
+		w.samples, err = newAppender(w.folder, samplesFile, flag)
+	}
+	if err != nil {
 		w.closeFiles()
 		return err
 	}
@@ -160,13 +164,13 @@ func (w *Writer) open(flag int) error {
 
 // takeReserve allocates the reserve; a disk that is too full for it is too full for a run.
 func (w *Writer) takeReserve() error {
-	f, err := os.OpenFile(filepath.Join(w.dir, reserveFile), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, fileMode)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(make([]byte, reserveBytes))
-	if err2 := f.Close(); err == nil {
-		err = err2
+	err := w.folder.Remove(reserveFile) // of a writer that died
+	if err == nil {
+		var f *os.File
+		if f, err = w.folder.Open(reserveFile, os.O_CREATE|os.O_EXCL|os.O_WRONLY, fileMode); err == nil {
+			_, err = f.Write(make([]byte, reserveBytes))
+			err = errors.Join(err, f.Close())
+		}
 	}
 	if err != nil {
 		w.freeReserve()
@@ -175,10 +179,10 @@ func (w *Writer) takeReserve() error {
 	return err
 }
 
-func (w *Writer) freeReserve() { _ = os.Remove(filepath.Join(w.dir, reserveFile)) }
+func (w *Writer) freeReserve() { _ = w.folder.Remove(reserveFile) }
 
 func (w *Writer) start() {
-	w.rollups, _ = rollup.NewWriter(w.dir, intervalsFile, rollupsFile) // without them, an evaluation takes longer
+	w.rollups, _ = rollup.NewWriter(w.folder, intervalsFile, rollupsFile) // without them, an evaluation takes longer
 	w.synced = time.Now()
 	w.failed = make(chan struct{})
 	w.stop = make(chan struct{})
@@ -365,7 +369,7 @@ func (w *Writer) WritePlan(plan any) error {
 	if err := w.usable(); err != nil {
 		return err
 	}
-	return w.fail(writeFileAtomic(w.dir, planFile, append(text, '\n')))
+	return w.fail(writeFileAtomic(w.folder, planFile, append(text, '\n')))
 }
 
 // Attach copies r into the bundle under name, a slash-separated relative path: job files, playbooks, logs. A name that
@@ -386,11 +390,11 @@ func (w *Writer) Attach(name string, r io.Reader) error {
 	if err := w.usable(); err != nil {
 		return err
 	}
-	dir := filepath.Join(w.dir, attachmentsDir, filepath.FromSlash(filepath.Dir(name)))
-	if err := os.MkdirAll(dir, folderMode); err != nil {
+	name = path.Join(attachmentsDir, name)
+	if err := w.folder.MakeAll(path.Dir(name), folderMode); err != nil {
 		return w.fail(err)
 	}
-	return w.fail(writeFileAtomic(dir, filepath.Base(name), text))
+	return w.fail(writeFileAtomic(w.folder, name, text))
 }
 
 // AttachFolder creates a folder among the attachments and returns its path. Other programs may write there until the bundle is
@@ -404,8 +408,8 @@ func (w *Writer) AttachFolder(name string) (string, error) {
 	if err := w.usable(); err != nil {
 		return "", err
 	}
-	dir := filepath.Join(w.dir, attachmentsDir, filepath.FromSlash(name))
-	return dir, w.fail(os.MkdirAll(dir, folderMode))
+	name = path.Join(attachmentsDir, name)
+	return w.folder.Path(name), w.fail(w.folder.MakeAll(name, folderMode))
 }
 
 // Close writes the collected data and leaves the bundle unsealed. After Seal or Close it does nothing.
@@ -445,6 +449,7 @@ func (w *Writer) closeFiles() {
 	}
 	w.intervals.close()
 	w.samples.close()
+	_ = w.folder.Close()
 }
 
 // closeRollups waits for the record that is being written. An evaluation does not need it.

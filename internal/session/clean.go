@@ -12,6 +12,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/control"
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/durable"
 	"github.com/braggdev/bragg/internal/evaluate"
 	"github.com/braggdev/bragg/internal/executor"
 	"github.com/braggdev/bragg/internal/metric"
@@ -117,7 +118,10 @@ func (c Cleaning) one(ctx context.Context, id string) (done Cleaned, acted bool)
 			return done, true
 		}
 	}
-	done.Err = c.seal(ctx, left, &done)
+	// What the run changed elsewhere is undone by now, whatever is in the place of its folder.
+	if done.Err = durable.CheckFolder(c.Runs, id); done.Err == nil {
+		done.Err = c.seal(ctx, left, &done)
+	}
 	if done.Err == nil && !done.Live && err == nil {
 		done.Err = forgetRun(c.Runs, id)
 	}
@@ -158,7 +162,11 @@ func (c Cleaning) undoHeld(ctx context.Context, left control.Leftover, lease *co
 	if err != nil {
 		return err
 	}
-	t, err := openTarget(ctx, opening{how.Config, machinesDir(c.Runs, done.Run), c.Program, identities})
+	folder, foreign := done.Run, durable.CheckFolder(c.Runs, done.Run)
+	if foreign != nil {
+		folder = noRun // its files are not in reach, and the target has what else is to undo
+	}
+	t, err := openTarget(ctx, opening{how.Config, c.Runs, folder, c.Program, identities})
 	if err != nil {
 		return err
 	}
@@ -177,6 +185,9 @@ func (c Cleaning) undoHeld(ctx context.Context, left control.Leftover, lease *co
 		Say: func(text string) { c.say(done.Run, text) }}
 	dir := filepath.Join(c.Runs, done.Run)
 	if cleaner.Plan, err = planOf(dir); err == nil {
+		err = foreign
+	}
+	if err == nil {
 		cleaner.Dir, err = outputOf(dir, cleaner.Plan)
 	}
 	if err != nil {
@@ -194,6 +205,9 @@ func (c Cleaning) undoHeld(ctx context.Context, left control.Leftover, lease *co
 	}
 	return errors.Join(err, lease.LeaveTarget(), t.Close())
 }
+
+// noRun is a folder that does not exist, for targets that are opened without the files of a run.
+const noRun = "none"
 
 // planOf reads the plan of a dead run; nil if it died before it had written the plan.
 func planOf(dir string) (*planner.Plan, error) {
@@ -318,7 +332,7 @@ func (c Cleaning) freeLease(ctx context.Context, n control.LeaseNote) error {
 		return err
 	}
 	lease.Cleaning = true
-	t, err := openTarget(ctx, opening{how.Config, machinesDir(c.Runs, "none"), c.Program, nil})
+	t, err := openTarget(ctx, opening{how.Config, c.Runs, noRun, c.Program, nil})
 	if err != nil {
 		c.say("lease of "+how.Lease, err.Error())
 		return lease.Release()

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/braggdev/bragg/internal/control"
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/durable"
 	"github.com/braggdev/bragg/internal/evaluate"
 	"github.com/braggdev/bragg/internal/executor"
 	"github.com/braggdev/bragg/internal/metric"
@@ -136,7 +138,11 @@ func forgetRun(runs, id string) error {
 	if err := control.RemoveJournal(runs, id); err != nil {
 		return err
 	}
-	if err := os.Remove(machinesDir(runs, id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	folder, err := durable.OpenFolder(runs)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(folder.Remove(path.Join(id, machinesFolder)), folder.Close()); err != nil {
 		return fmt.Errorf("remove the folder of the run's machines: %w", err)
 	}
 	return nil

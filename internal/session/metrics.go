@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/braggdev/bragg/internal/durable"
 	"github.com/braggdev/bragg/internal/metric"
 	"github.com/braggdev/bragg/internal/result"
 )
@@ -20,7 +21,7 @@ const completeMark = "blocks-complete"
 func keep(store *metric.Store, dir string) {
 	err := store.Persist()
 	if err = errors.Join(err, store.Close()); err == nil {
-		err = os.WriteFile(filepath.Join(dir, completeMark), nil, 0o600)
+		err = durable.WriteFile(filepath.Join(dir, completeMark), nil, 0o600)
 	}
 	if err != nil {
 		_ = os.RemoveAll(dir)
@@ -71,7 +72,8 @@ func (q *queries) close() {
 // the record in a temporary folder. The returned function closes it.
 func Metrics(ctx context.Context, b *result.Bundle) (*metric.Store, func() error, error) {
 	dir := filepath.Join(b.Dir(), metric.Dir)
-	if _, err := os.Stat(filepath.Join(dir, completeMark)); err == nil {
+	// The library writes in its folder as it opens it. A store with links to other files is not opened.
+	if _, err := os.Lstat(filepath.Join(dir, completeMark)); err == nil && durable.CheckTree(b.Dir(), metric.Dir) == nil {
 		if store, err := metric.Open(dir, b.Manifest()); err == nil {
 			return store, store.Close, nil
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/agent"
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/durable"
 	"github.com/braggdev/bragg/internal/load"
 	"github.com/braggdev/bragg/internal/target"
 	targetbuiltin "github.com/braggdev/bragg/internal/target/builtin"
@@ -25,14 +27,18 @@ const identityLife = time.Hour
 // opening has the inputs for opening a target for one run.
 type opening struct {
 	config     target.Config
-	machines   string // folder for files that must survive this program
+	runs, id   string // of the run, whose folder has the files of the provider that must survive this program
 	program    Program
 	identities *trust.Authority // may be nil: no agent is made
 }
 
 func openTarget(ctx context.Context, o opening) (target.Target, error) {
+	machines := path.Join(o.id, machinesFolder)
+	if err := durable.CheckFolder(o.runs, machines); err != nil {
+		return nil, err
+	}
 	return targetbuiltin.OpenConfig(ctx, o.config, target.OpenOptions{
-		Dir: o.machines, AgentCommand: o.program.AgentCommand, ServeAgent: serveInMemory,
+		Dir: filepath.Join(o.runs, machines), AgentCommand: o.program.AgentCommand, ServeAgent: serveInMemory,
 		Authority: o.identities, AgentProgram: o.program.Agent, Leases: o.program.Leases,
 	})
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/base32"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -176,7 +175,7 @@ func sizesBelow(most int64) []int64 {
 }
 
 func (p *Prepared) openTarget(ctx context.Context) (target.Target, error) {
-	return openTarget(ctx, opening{p.config, machinesDir(p.Order.Runs, p.ID), p.Order.Program, p.identities})
+	return openTarget(ctx, opening{p.config, p.Order.Runs, p.ID, p.Order.Program, p.identities})
 }
 
 // Close closes the target. After Run it has no effect.
@@ -189,8 +188,8 @@ func (p *Prepared) Close() error {
 	return t.Close()
 }
 
-// machinesDir is where a provider keeps the machines of one run, next to its bundle and not covered by its seal.
-func machinesDir(runs, id string) string { return filepath.Join(runs, id, "vms") }
+// machinesFolder is where a provider keeps the machines of one run, next to its bundle and not covered by its seal.
+const machinesFolder = "vms"
 
 // idRandomBytes make two runs of one second differ.
 const idRandomBytes = 3

@@ -161,12 +161,13 @@ func SaveJUnit(p *console.Process, path string, all []report.Ran) error {
 	return saveFile(p.Path(path), func(w io.Writer) error { return report.JUnitOf(w, all) })
 }
 
-// WriteHTML writes the report of a run as a page.
+// WriteHTML writes the report of a run as a page into its folder, which may have been made by others: a link there is replaced.
 func WriteHTML(path string, run *document.Run) error {
-	return saveFile(path, func(w io.Writer) error { return page.HTML(w, run) })
+	return result.ReplaceFile(path, func(w io.Writer) error { return page.HTML(w, run) })
 }
 
-// saveFile replaces a file atomically. A file that is not regular, like /dev/stdout, is written in place.
+// saveFile replaces a file that the user named atomically; a link leads to it. A file that is not regular, like /dev/stdout, is written
+// in place.
 func saveFile(path string, write func(io.Writer) error) error {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real

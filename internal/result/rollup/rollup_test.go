@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/braggdev/bragg/internal/durable"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/result/frame"
 	"github.com/braggdev/bragg/internal/stat"
@@ -42,7 +43,12 @@ func files(t *testing.T, seconds int64) (dir string) {
 // roll writes rollups of everything.
 func roll(t *testing.T, dir string) {
 	t.Helper()
-	w, err := NewWriter(dir, "intervals", "rollups")
+	folder, err := durable.OpenFolder(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer folder.Close()
+	w, err := NewWriter(folder, "intervals", "rollups")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/braggdev/bragg/internal/durable"
 	"github.com/braggdev/bragg/internal/result/frame"
 )
 
@@ -20,7 +21,7 @@ const (
 // Writer appends records to a rollups file while another writer appends to the intervals file. It reads the intervals back instead of
 // keeping them: they are in the cache of the operating system, and nothing has to be held in memory for each VM.
 type Writer struct {
-	root      *os.Root
+	folder    *durable.Folder // of the bundle, not closed here
 	name      string
 	file      *os.File // nil before the first record
 	intervals *os.File
@@ -32,16 +33,13 @@ type Writer struct {
 }
 
 // NewWriter continues the rollups file name after its last record that matches the intervals. The file appears with the first record.
-func NewWriter(dir, intervals, name string) (*Writer, error) {
+func NewWriter(folder *durable.Folder, intervals, name string) (*Writer, error) {
 	encoder, err := frame.NewEncoder()
 	if err != nil {
 		return nil, err
 	}
-	w := &Writer{name: name, encoder: encoder, ends: make(chan int64, behindMax), stopped: make(chan struct{})}
-	if w.root, err = os.OpenRoot(dir); err != nil { // another folder may take its place
-		return nil, err
-	}
-	if w.intervals, err = w.root.Open(intervals); err == nil {
+	w := &Writer{folder: folder, name: name, encoder: encoder, ends: make(chan int64, behindMax), stopped: make(chan struct{})}
+	if w.intervals, err = folder.Open(intervals, os.O_RDONLY, 0); err == nil {
 		err = w.resume()
 	}
 	if err != nil {
@@ -56,7 +54,7 @@ func (w *Writer) resume() error {
 	if err != nil {
 		return err
 	}
-	if w.file, err = w.root.OpenFile(w.name, os.O_RDWR|os.O_APPEND, 0); errors.Is(err, fs.ErrNotExist) {
+	if w.file, err = w.folder.Open(w.name, os.O_RDWR|os.O_APPEND, 0); errors.Is(err, fs.ErrNotExist) {
 		w.file = nil
 		return nil
 	} else if err != nil {
@@ -77,7 +75,7 @@ func (w *Writer) closeFiles() error {
 	if w.intervals != nil {
 		errs = append(errs, w.intervals.Close())
 	}
-	return errors.Join(append(errs, w.root.Close())...)
+	return errors.Join(errs...)
 }
 
 // Reached says that the intervals file has new frames, whose intervals end at endNanos on the axis of the run. It does not wait.
@@ -148,7 +146,7 @@ func (w *Writer) write(reader *worker, j *job) error {
 		return err
 	}
 	if w.file == nil {
-		if w.file, err = w.root.OpenFile(w.name, os.O_CREATE|os.O_EXCL|os.O_RDWR|os.O_APPEND, 0o600); err != nil {
+		if w.file, err = w.folder.Open(w.name, os.O_CREATE|os.O_EXCL|os.O_RDWR|os.O_APPEND, 0o600); err != nil {
 			return err
 		}
 	}

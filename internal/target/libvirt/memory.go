@@ -25,7 +25,10 @@ type remembered struct {
 	Record domain.Record `json:"record"`
 }
 
-const memorySuffix = ".libvirt.json"
+const (
+	memorySuffix   = ".libvirt.json"
+	memoryBytesMax = 1 << 20 // of one VM
+)
 
 func (m *memory) path(id string) string { return filepath.Join(m.dir, id+memorySuffix) }
 
@@ -71,7 +74,7 @@ func (m *memory) all(mark string) []remembered {
 		if !ok || !virsh.IsUUID(id) {
 			continue
 		}
-		text, err := os.ReadFile(m.path(id))
+		text, err := durable.ReadFile(m.path(id), memoryBytesMax)
 		var r remembered
 		if err == nil && json.Unmarshal(text, &r) == nil && r.Mark == mark && r.Record.VM.ID == id {
 			list = append(list, r)

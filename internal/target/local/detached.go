@@ -198,7 +198,15 @@ const newSuffix = ".new"
 
 // replaceFile replaces a small file as a whole, readable by this user only.
 func replaceFile(path string, text []byte) error {
-	if err := os.WriteFile(path+newSuffix, text, 0o600); err != nil {
+	if err := os.Remove(path + newSuffix); err != nil && !errors.Is(err, os.ErrNotExist) { // of a program that was killed
+		return err
+	}
+	f, err := os.OpenFile(path+newSuffix, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Close()); err != nil {
 		_ = os.Remove(path + newSuffix)
 		return err
 	}

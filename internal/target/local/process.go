@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/braggdev/bragg/internal/durable"
 	"github.com/braggdev/bragg/internal/target"
 )
 
@@ -177,7 +178,7 @@ func (m *machine) devices() []agentDevice {
 // launch starts the agent of a VM with start, in its own cgroup if the system allows it, and returns the path of the group.
 // start may be called twice, and completes the command.
 func (l *launcher) launch(m *machine, argument string, start func(*exec.Cmd) error) (group string, err error) {
-	log, err := os.OpenFile(l.store.path(m.id, "agent.log"), os.O_WRONLY|os.O_CREATE|os.O_APPEND|unix.O_NOFOLLOW, 0o600)
+	log, err := durable.OpenFile(l.store.path(m.id, "agent.log"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return "", err
 	}

@@ -197,7 +197,14 @@ func (s *store) writeRecord(id string, r record) error {
 // readRecord returns the record of a VM; if its creation was interrupted, only its identity.
 func (s *store) readRecord(o owner) record {
 	var r record
-	if err := readJSON(s.path(o.ID, "vm.json"), &r); err != nil || r.VM.ID != o.ID || len(r.VM.Disks) > disksMax {
+	folder, err := os.Lstat(s.path(o.ID))
+	if err == nil && !folder.IsDir() {
+		err = fmt.Errorf("%q is not a folder", s.path(o.ID)) // a link would lead to files of others
+	}
+	if err == nil {
+		err = readJSON(s.path(o.ID, "vm.json"), &r)
+	}
+	if err != nil || r.VM.ID != o.ID || len(r.VM.Disks) > disksMax {
 		return record{VM: target.VM{ID: o.ID, Name: o.Name, Disks: []target.Disk{}}}
 	}
 	// Paths follow from the folder's place: it may have been moved, and a record must not lead anywhere else.

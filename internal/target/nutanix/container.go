@@ -31,6 +31,8 @@ type kept struct {
 	Settings  target.ContainerSettings `json:"settings"`
 }
 
+const keptBytesMax = 1 << 20
+
 func (c *containers) path(tag target.Tag) string {
 	return filepath.Join(c.dir, tag.Mark()+".container.json")
 }
@@ -87,7 +89,7 @@ func (c *containers) RestoreContainer(ctx context.Context, tag target.Tag) error
 	if c.dir == "" {
 		return nil
 	}
-	text, err := os.ReadFile(c.path(tag))
+	text, err := durable.ReadFile(c.path(tag), keptBytesMax)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
