@@ -24,7 +24,7 @@ MEASURED := $(addprefix ./internal/,cli fio/command fio/iojob/... load/...)
 WAITING  := $(addprefix ./internal/,target/libvirt lab/... session agent/... load/sysbench load/hammerdb image target/bmc fio/iohosts target/ssh playbook testreq/... lease \
 	target/... guest)
 
-.PHONY: help demo lab lab-down build test test-fast race deps deps-nutanix deps-kube kube-program check cross format dist readme-picture corpus bench-fio bench-io bench-common bench-stream bench-start bench-report bench-agents soak clean
+.PHONY: help demo lab lab-down build test test-fast race deps deps-nutanix deps-kube kube-program check house cross format dist readme-picture corpus bench-fio bench-io bench-common bench-stream bench-start bench-report bench-agents soak clean
 
 help:
 	@echo "make demo          build, then a database, a noisy neighbor and a killed VM on this machine, in about a minute"
@@ -38,6 +38,7 @@ help:
 	@echo "make deps-nutanix  install Nutanix's SDKs for tests; a part of make deps"
 	@echo "make deps-kube     build Kubernetes for tests, once; takes about ten minutes"
 	@echo "make check         format, vet, staticcheck, golangci-lint"
+	@echo "make house         sizes of packages, types and functions, and duplicated lines; nothing of it is a gate"
 	@echo "make cross         build and vet the agent for Windows and macOS"
 	@echo "make corpus        load, plan and rehearse every public X-Ray scenario beside the checkout"
 	@echo "make dist          an archive that needs neither Go nor make nor network, with licences and checksums"
@@ -153,6 +154,10 @@ check:
 	$(GO) mod verify >/dev/null
 	$(GO) tool -modfile=tools/go.mod staticcheck ./...
 	$(GO) tool -modfile=tools/go.mod golangci-lint run ./...
+
+# ROWS is the length of its lists: make house ROWS=100
+house:
+	@$(GO) run ./internal/archtest/house -rows $(or $(ROWS),12)
 
 # What cannot be run here is at least compiled and looked at.
 cross:

@@ -1,11 +1,6 @@
 package archtest
 
 import (
-	"encoding/json"
-	"errors"
-	"go/parser"
-	"go/token"
-	"io"
 	"os"
 	"os/exec"
 	"path"
@@ -18,11 +13,6 @@ import (
 )
 
 const module = "github.com/braggdev/bragg/"
-
-type listedPackage struct {
-	ImportPath string
-	Imports    []string
-}
 
 // rule is one row of the table: what packages that match may import.
 type rule struct {
@@ -37,14 +27,14 @@ var familyBuiltin = []string{"builtin", "targettest", "loadtest"}
 func TestImportsFollowTheMap(t *testing.T) {
 	rules := readTable(t)
 	forAll, _ := ruleFor(rules, "all")
-	for _, p := range listPackages(t) {
-		name := ours(p.ImportPath)
+	for folder, list := range imports(t) {
+		name := ours(folder)
 		r, ok := ruleFor(rules, name)
 		if !ok {
 			t.Errorf("package %s is not in the table of docs/ARCHITECTURE.md", name)
 			continue
 		}
-		for _, imported := range p.Imports {
+		for _, imported := range list {
 			if strings.HasPrefix(imported, module) && !r.allows(name, ours(imported)) && !forAll.allows("", ours(imported)) {
 				t.Errorf("package %s imports %s, which the table of docs/ARCHITECTURE.md does not allow", name, ours(imported))
 			}
@@ -62,11 +52,11 @@ var boundTo = map[string][]string{
 }
 
 func TestOutsideLibrariesStayInTheirPlace(t *testing.T) {
-	for _, p := range listPackages(t) {
-		for _, imported := range p.Imports {
+	for folder, list := range imports(t) {
+		for _, imported := range list {
 			for library, places := range boundTo {
-				if strings.HasPrefix(imported, library) && !slices.Contains(places, ours(p.ImportPath)) {
-					t.Errorf("package %s imports %s, which belongs in %q only", ours(p.ImportPath), imported, places)
+				if strings.HasPrefix(imported, library) && !slices.Contains(places, ours(folder)) {
+					t.Errorf("package %s imports %s, which belongs in %q only", ours(folder), imported, places)
 				}
 			}
 		}
@@ -75,16 +65,10 @@ func TestOutsideLibrariesStayInTheirPlace(t *testing.T) {
 
 // The product links nothing that is for tests.
 func TestTestingStaysInTests(t *testing.T) {
-	files := token.NewFileSet()
-	for _, file := range goFiles(t) {
-		relative, _ := filepath.Rel(testreq.RepositoryRoot(t), file)
-		tree, err := parser.ParseFile(files, file, nil, parser.ImportsOnly)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, spec := range tree.Imports {
-			if !mayImport(filepath.ToSlash(relative), strings.Trim(spec.Path.Value, `"`)) {
-				t.Errorf("%s imports %s: that is for tests and for the packages that only they use", relative, spec.Path.Value)
+	for _, f := range parse(t).Files {
+		for _, spec := range f.Tree.Imports {
+			if !mayImport(f.Path, strings.Trim(spec.Path.Value, `"`)) {
+				t.Errorf("%s imports %s: that is for tests and for the packages that only they use", f.Path, spec.Path.Value)
 			}
 		}
 	}
@@ -220,27 +204,6 @@ func (r rule) allows(name, other string) bool {
 
 func ours(path string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(path, module), "internal/")
-}
-
-func listPackages(t *testing.T) []listedPackage {
-	t.Helper()
-	list := exec.Command("go", "list", "-json=ImportPath,Imports", "./...")
-	list.Dir = testreq.RepositoryRoot(t)
-	out, err := list.Output()
-	if err != nil {
-		t.Fatalf("go list: %v", err)
-	}
-	var all []listedPackage
-	decoder := json.NewDecoder(strings.NewReader(string(out)))
-	for {
-		var p listedPackage
-		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
-			return all
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, p)
-	}
 }
 
 func TestAnExceptionHoldsForWhatLiesBelow(t *testing.T) {

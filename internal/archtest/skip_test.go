@@ -4,29 +4,20 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"path/filepath"
 	"slices"
 	"testing"
-
-	"github.com/braggdev/bragg/internal/testreq"
 )
 
 // A test skips for what the machine lacks through package testreq, which fails where everything is required, and by itself
 // only under -short. So no skip can hide where it counts.
 func TestSkipsCannotHide(t *testing.T) {
-	files := token.NewFileSet()
-	for _, path := range goFiles(t) {
-		relative, _ := filepath.Rel(testreq.RepositoryRoot(t), path)
-		tree, err := parser.ParseFile(files, path, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if filepath.ToSlash(relative) == "internal/testreq/testreq.go" || !slices.ContainsFunc(tree.Imports, func(i *ast.ImportSpec) bool { return i.Path.Value == `"testing"` }) {
+	tree := parse(t)
+	for _, f := range tree.Files {
+		if f.Path == "internal/testreq/testreq.go" || !slices.ContainsFunc(f.Tree.Imports, func(i *ast.ImportSpec) bool { return i.Path.Value == `"testing"` }) {
 			continue // rigs of tests import it too
 		}
-		for _, call := range hiddenSkips(tree) {
-			t.Errorf("%s:%d: skip with testreq.Skip, which fails where everything is required, or under testing.Short()",
-				relative, files.Position(call.Pos()).Line)
+		for _, call := range hiddenSkips(f.Tree) {
+			t.Errorf("%s: skip with testreq.Skip, which fails where everything is required, or under testing.Short()", tree.Position.Position(call.Pos()))
 		}
 	}
 }

@@ -2,16 +2,13 @@ package archtest
 
 import (
 	"go/ast"
-	"go/parser"
 	"go/token"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/braggdev/bragg/internal/step"
-	"github.com/braggdev/bragg/internal/testreq"
 )
 
 // knowSteps are the places that may know steps by their names: their list, the language, in which some arguments hold steps and files,
@@ -26,22 +23,15 @@ func TestStepsSayWhatTheyDo(t *testing.T) {
 		noun, _, _ := strings.Cut(k.Name, ".")
 		names = append(names, k.Name, noun+".")
 	}
-	root := testreq.RepositoryRoot(t)
-	files := token.NewFileSet()
-	for _, path := range goFiles(t) {
-		place, _ := filepath.Rel(root, path)
-		place = filepath.ToSlash(place)
-		if strings.HasSuffix(path, "_test.go") || slices.ContainsFunc(knowSteps, func(p string) bool { return strings.HasPrefix(place, p) }) {
+	tree := parse(t)
+	for _, f := range tree.Files {
+		if f.Test || slices.ContainsFunc(knowSteps, func(p string) bool { return strings.HasPrefix(f.Path, p) }) {
 			continue
 		}
-		tree, err := parser.ParseFile(files, path, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ast.Inspect(tree, func(n ast.Node) bool {
+		ast.Inspect(f.Tree, func(n ast.Node) bool {
 			if literal, ok := n.(*ast.BasicLit); ok && literal.Kind == token.STRING {
 				if text, err := strconv.Unquote(literal.Value); err == nil && slices.Contains(names, text) {
-					t.Errorf("%s: the name %q of a step", files.Position(literal.Pos()), text)
+					t.Errorf("%s: the name %q of a step", tree.Position.Position(literal.Pos()), text)
 				}
 			}
 			return true

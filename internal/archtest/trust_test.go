@@ -2,13 +2,7 @@ package archtest
 
 import (
 	"go/ast"
-	"go/parser"
-	"go/token"
-	"path/filepath"
-	"strings"
 	"testing"
-
-	"github.com/braggdev/bragg/internal/testreq"
 )
 
 // mayDistrust are the files of the product that may switch off a check of certificates or host keys, and why.
@@ -20,22 +14,17 @@ var mayDistrust = map[string]string{
 // Checks of certificates or host keys are skipped in one place that reviewers know.
 func TestNobodySkipsVerification(t *testing.T) {
 	skips := map[string]bool{"InsecureSkipVerify": true, "InsecureIgnoreHostKey": true}
-	files := token.NewFileSet()
 	used := map[string]bool{}
-	for _, path := range goFiles(t) {
-		relative, _ := filepath.Rel(testreq.RepositoryRoot(t), path)
-		if strings.HasSuffix(path, "_test.go") {
+	tree := parse(t)
+	for _, f := range tree.Files {
+		if f.Test {
 			continue
 		}
-		tree, err := parser.ParseFile(files, path, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ast.Inspect(tree, func(n ast.Node) bool {
+		ast.Inspect(f.Tree, func(n ast.Node) bool {
 			if name, ok := n.(*ast.Ident); ok && skips[name.Name] {
-				used[filepath.ToSlash(relative)] = true
-				if mayDistrust[filepath.ToSlash(relative)] == "" {
-					t.Errorf("%s: %s", files.Position(name.Pos()), name.Name)
+				used[f.Path] = true
+				if mayDistrust[f.Path] == "" {
+					t.Errorf("%s: %s", tree.Position.Position(name.Pos()), name.Name)
 				}
 			}
 			return true
