@@ -13,20 +13,20 @@ import (
 	"testing"
 )
 
-// cloudVariable names a cloud image (qcow2) of a distribution with cloud-init, and asks for the tests that boot it: they need
-// minutes where processors are emulated. "make soak" sets it to the image that "make build/cloud.qcow2" makes.
+// cloudVariable names a cloud image (qcow2) of a distribution with cloud-init, and enables the tests that boot it: they need
+// minutes where processors are emulated. "make soak-distribution" sets it to the image that "make build/cloud.qcow2" makes.
 const cloudVariable = "BRAGG_TEST_CLOUD_IMAGE"
 
 // ovaVariable names an OVA in the same way; "make build/bragg.ova" makes it.
 const ovaVariable = "BRAGG_TEST_OVA"
 
-// CloudImage returns the path of that image, or "" where tests that boot a distribution are not asked for.
+// CloudImage returns the path of that image, and skips where only the soak boots a distribution.
 func CloudImage(t testing.TB) string {
 	t.Helper()
 	return named(t, cloudVariable, "build/cloud.qcow2")
 }
 
-// OVA returns the path of an OVA for vSphere, or "" where tests that boot one are not asked for.
+// OVA returns the path of an OVA for vSphere, and skips where only the soak boots one.
 func OVA(t testing.TB) string {
 	t.Helper()
 	return named(t, ovaVariable, "build/bragg.ova")
@@ -35,10 +35,7 @@ func OVA(t testing.TB) string {
 // named returns the path that a variable of the environment has; made is the goal of make for it.
 func named(t testing.TB, variable, made string) string {
 	t.Helper()
-	path := os.Getenv(variable)
-	if path == "" {
-		return ""
-	}
+	path := Soak(t, variable, "a distribution boots, which takes minutes where processors are emulated")
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(RepositoryRoot(t), path)
 	}

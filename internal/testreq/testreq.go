@@ -22,6 +22,20 @@ func Skip(t testing.TB, reason string) {
 	t.Skip(reason)
 }
 
+// SoakOnly begins the reason of a test that only the soak runs.
+const SoakOnly = "soak only: "
+
+// Soak skips a test that takes too long for every run, or needs a program that users install themselves. One of the parts of "make soak"
+// sets its variable, whose value Soak returns. Unlike a missing prerequisite, such a skip does not fail where everything is required.
+func Soak(t testing.TB, variable, why string) (value string) {
+	t.Helper()
+	value = os.Getenv(variable)
+	if value == "" || testing.Short() {
+		t.Skip(SoakOnly + why + " (" + variable + ")")
+	}
+	return value
+}
+
 // Program returns the path of a program of PATH and skips where it is missing.
 func Program(t testing.TB, name string) string {
 	t.Helper()

@@ -13,26 +13,20 @@ import (
 	"github.com/braggdev/bragg/internal/testreq"
 )
 
-// holdVariable makes TestHold start a cluster and wait for its death.
+// holdVariable makes TestKilledTest the process that it kills: it starts a cluster and waits for its death.
 const holdVariable = "BRAGG_KUBELAB_HOLD"
 
 const holdWord = "cluster in "
 
-// TestHold is a process that TestKilledTest kills.
-func TestHold(t *testing.T) {
-	if os.Getenv(holdVariable) == "" {
-		return
-	}
-	c := start(t, Options{})
-	fmt.Println(holdWord + c.Dir)
-	time.Sleep(time.Hour) // it is killed
-}
-
 // When the test's process is killed, the keeper removes everything.
 func TestKilledTest(t *testing.T) {
+	if os.Getenv(holdVariable) != "" {
+		fmt.Println(holdWord + start(t, Options{}).Dir)
+		time.Sleep(time.Hour) // it is killed
+	}
 	t.Parallel()
 	require(t, Options{}) // here, because the other process skips for itself
-	cmd := exec.Command("/proc/self/exe", "-test.run=^TestHold$", "-test.v")
+	cmd := exec.Command("/proc/self/exe", "-test.run=^TestKilledTest$", "-test.v")
 	cmd.Env = append(os.Environ(), holdVariable+"=1")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()

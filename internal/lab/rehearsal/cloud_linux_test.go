@@ -11,9 +11,6 @@ import (
 // their power.
 func TestDistribution(t *testing.T) {
 	path := testreq.CloudImage(t)
-	if path == "" {
-		return // a soak asks for it
-	}
 	r := newRigOf(t, programs(t), map[string]string{"cloud": path})
 	r.rehearse(t, rehearsal{scenario: filepath.Join("testdata", "distribution"), length: "30s", check: bothLoads,
 		marks: []string{"Guests: powering off VMs", "Guests: finished powering on VMs"}}, "libvirt")

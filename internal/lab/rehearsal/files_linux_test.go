@@ -13,9 +13,6 @@ import (
 // file system, and the load states it.
 func TestFilesOnGuests(t *testing.T) {
 	path := testreq.CloudImage(t)
-	if path == "" {
-		return // a soak asks for it
-	}
 	r := newRigOf(t, programs(t), map[string]string{"ubuntu1604": path})
 	for _, c := range []rehearsal{
 		{name: "vertica_storage", scenario: "vertica_storage", set: []string{"vcpus=1", "disk_gib=2", "required=1"}, length: "40s", size: "1GiB",

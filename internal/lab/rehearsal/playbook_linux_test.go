@@ -13,9 +13,6 @@ import (
 // TestPlaybookOnGuests: playbooks prepare databases in guests of a distribution and run pgbench there, as public scenarios of X-Ray do it.
 func TestPlaybookOnGuests(t *testing.T) {
 	path := testreq.CloudImage(t) // with PostgreSQL, its exporter and Python, as "make build/cloud.qcow2" makes it
-	if path == "" {
-		return // a soak asks for it
-	}
 	r := newRigOf(t, programs(t), map[string]string{"cloud": path})
 	r.rehearse(t, rehearsal{scenario: filepath.Join("testdata", "playbook"), length: "120s", shell: true, check: exported,
 		marks: []string{"playbook.Run pgbench.yml"}}, "libvirt")

@@ -97,24 +97,26 @@ func TestRehearsalsOnGuests(t *testing.T) {
 	if testing.Short() {
 		t.Skip("guests boot, and loads run for minutes")
 	}
-	soak := os.Getenv(soakVariable) != ""
 	r := newRig(t)
-	for _, c := range rehearsals(t) {
-		if !c.soak || soak {
-			t.Run(c.name, func(t *testing.T) { r.rehearse(t, c, "libvirt") })
-		}
-		if c.ssh && soak {
-			t.Run(c.name+" over ssh", func(t *testing.T) { r.rehearse(t, c, "ssh") })
-		}
-		if c.overSSH && soak {
-			t.Run(c.name+" on "+overSSH, func(t *testing.T) { r.rehearse(t, c, overSSH) })
-		}
+	run := func(name string, soak bool, test func(t *testing.T)) {
+		t.Run(name, func(t *testing.T) {
+			if soak {
+				testreq.Soak(t, soakVariable, "guests boot and loads run for minutes")
+			}
+			test(t)
+		})
 	}
-	if !soak {
-		return
+	for _, c := range rehearsals(t) {
+		run(c.name, c.soak, func(t *testing.T) { r.rehearse(t, c, "libvirt") })
+		if c.ssh {
+			run(c.name+" over ssh", true, func(t *testing.T) { r.rehearse(t, c, "ssh") })
+		}
+		if c.overSSH {
+			run(c.name+" on "+overSSH, true, func(t *testing.T) { r.rehearse(t, c, overSSH) })
+		}
 	}
 	for _, c := range failures() {
-		t.Run(c.name, func(t *testing.T) { r.survive(t, c) })
+		run(c.name, true, func(t *testing.T) { r.survive(t, c) })
 	}
 }
 

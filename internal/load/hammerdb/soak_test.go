@@ -16,6 +16,7 @@ import (
 	"github.com/braggdev/bragg/internal/load/loadtest"
 	"github.com/braggdev/bragg/internal/load/postgres"
 	"github.com/braggdev/bragg/internal/load/program"
+	"github.com/braggdev/bragg/internal/testreq"
 )
 
 const secret = "s3cretPassw0rd"
@@ -34,11 +35,7 @@ type bench struct {
 // TestHammerDB builds a warehouse, checks it, runs a timed test and deletes it, and holds the result against the database's own counters.
 // HAMMERDB_HOME is an installation of HammerDB, as its README says.
 func TestHammerDB(t *testing.T) {
-	home := os.Getenv("HAMMERDB_HOME")
-	if home == "" {
-		t.Log("part of the soak: set HAMMERDB_HOME to an installation of HammerDB")
-		return
-	}
+	home := testreq.Soak(t, "HAMMERDB_HOME", "needs an installation of HammerDB")
 	b := newBench(t, home)
 	if o := b.call(hammerdb.Check); o.Err() == nil {
 		t.Errorf("a schema that was not built passes: %+v", o)
@@ -71,11 +68,7 @@ func TestHammerDB(t *testing.T) {
 
 // TestGenerator runs the contract suite with the real program, and one whole minute of it.
 func TestGenerator(t *testing.T) {
-	home := os.Getenv("HAMMERDB_HOME")
-	if home == "" {
-		t.Log("part of the soak: set HAMMERDB_HOME to an installation of HammerDB")
-		return
-	}
+	home := testreq.Soak(t, "HAMMERDB_HOME", "needs an installation of HammerDB")
 	for _, server := range soakServers() {
 		t.Run(server, func(t *testing.T) { testGenerator(t, prefilled(t, home, server)) })
 	}
@@ -129,11 +122,7 @@ func testGenerator(t *testing.T, w load.Workload) {
 
 // TestSoakQueries builds and runs TPROC-H with the real program: two users, each one set of queries.
 func TestSoakQueries(t *testing.T) {
-	home := os.Getenv("HAMMERDB_HOME")
-	if home == "" {
-		t.Log("part of the soak: set HAMMERDB_HOME to an installation of HammerDB")
-		return
-	}
+	home := testreq.Soak(t, "HAMMERDB_HOME", "needs an installation of HammerDB")
 	for _, server := range soakServers() {
 		t.Run(server, func(t *testing.T) {
 			options := queryOptions(server, map[string]string{"users": "2"})

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/braggdev/bragg/internal/testreq"
 )
 
 // A small unet3d, on two accelerators.
@@ -34,11 +36,7 @@ type trained struct {
 // dlio-benchmark 2.0.0 (docs/guides/ml-training.md). The first epoch of DLIO starts its readers, which are processes; it is left out.
 // On both sides the best epoch counts: whatever else a machine does can only lower AU, and lowers that of Python's processes more.
 func TestAgreesWithDLIO(t *testing.T) {
-	folder := os.Getenv("BRAGG_DLIO")
-	if folder == "" {
-		t.Log("part of the soak: set BRAGG_DLIO to a virtual environment with DLIO")
-		return
-	}
+	folder := testreq.Soak(t, "BRAGG_DLIO", "needs a virtual environment with DLIO")
 	d := dlio{t: t, folder: folder, work: t.TempDir()}
 	d.run("generate", 1)
 	w := small(t, map[string]string{"files": fmt.Sprint(dlioFiles), "batch_size": fmt.Sprint(dlioBatch), "epochs": fmt.Sprint(dlioEpochs),

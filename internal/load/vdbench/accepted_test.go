@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/braggdev/bragg/internal/load/vdbench"
-	"github.com/braggdev/bragg/internal/load/vdbench/own"
 )
 
 const (
@@ -81,16 +80,14 @@ func TestSpellings(t *testing.T) {
 
 // The real program does the same.
 func TestSoakSpellings(t *testing.T) {
-	if !installed(t) {
-		return
-	}
+	program := installed(t)
 	for text, want := range spellings {
 		folder := t.TempDir()
 		file := filepath.Join(folder, "test.parm")
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		said, err := exec.Command(filepath.Join(os.Getenv(own.HomeVariable), "vdbench"), "-s", "-f", file, "-o", filepath.Join(folder, "output")).CombinedOutput()
+		said, err := exec.Command(program, "-s", "-f", file, "-o", filepath.Join(folder, "output")).CombinedOutput()
 		runs := len(simulated.FindAllString(string(said), -1))
 		if completed := strings.Contains(string(said), "Vdbench simulation completed successfully"); completed != (want > 0) || completed && runs != want {
 			t.Errorf("%s: %d runs, want %d: %v", text, runs, want, fmt.Sprint(err, string(said)))

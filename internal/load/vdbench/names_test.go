@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/braggdev/bragg/internal/load/vdbench"
-	"github.com/braggdev/bragg/internal/load/vdbench/own"
 )
 
 const (
@@ -62,16 +61,14 @@ var (
 
 // The real program names them so.
 func TestSoakNames(t *testing.T) {
-	if !installed(t) {
-		return
-	}
+	program := installed(t)
 	for _, c := range named {
 		folder := t.TempDir()
 		file := filepath.Join(folder, "test.parm")
 		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		said, err := exec.Command(filepath.Join(os.Getenv(own.HomeVariable), "vdbench"), "-s", "-f", file, "-o", filepath.Join(folder, "output")).CombinedOutput()
+		said, err := exec.Command(program, "-s", "-f", file, "-o", filepath.Join(folder, "output")).CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v: %s", err, said)
 		}

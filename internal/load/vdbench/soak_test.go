@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -14,16 +15,13 @@ import (
 	"github.com/braggdev/bragg/internal/load/vdbench"
 	"github.com/braggdev/bragg/internal/load/vdbench/output"
 	"github.com/braggdev/bragg/internal/load/vdbench/own"
+	"github.com/braggdev/bragg/internal/testreq"
 )
 
-// installed is whether BRAGG_VDBENCH_HOME has the real program, which is not redistributable.
-func installed(t *testing.T) bool {
+// installed skips without the real program, which is not redistributable, and returns its path.
+func installed(t *testing.T) string {
 	t.Helper()
-	if os.Getenv(own.HomeVariable) == "" {
-		t.Log("part of the soak: set " + own.HomeVariable + " to an installation of vdbench")
-		return false
-	}
-	return true
+	return filepath.Join(testreq.Soak(t, own.HomeVariable, "needs an installation of vdbench"), "vdbench")
 }
 
 // drive runs a load and returns its Intervals and outputs.
@@ -66,9 +64,7 @@ const realText = "sd=sd1,lun=/dev/sdb,openflags=o_direct,threads=4\nwd=wd1,sd=sd
 // The real program and the native engine do the same for one parameter file: rate, share of reads, mean size. What vdbench states is what the
 // Intervals count.
 func TestSoakRaw(t *testing.T) {
-	if !installed(t) {
-		return
-	}
+	installed(t)
 	for _, engine := range []string{"vdbench", "native"} {
 		w := workload(t, realText)
 		w.Options = map[string]string{"engine": engine}
@@ -103,9 +99,7 @@ func TestSoakRaw(t *testing.T) {
 
 // Trees of files are made and used by the real program.
 func TestSoakFiles(t *testing.T) {
-	if !installed(t) {
-		return
-	}
+	installed(t)
 	const text = "fsd=fsd1,anchor=/mnt/a,depth=1,width=4,files=25,sizes=64k\n" +
 		"fwd=fwd1,fsd=fsd1,operation=%s,fileio=random,xfersize=8k,threads=2\nfwd=fwd2,fsd=fsd1,operation=getattr\n" +
 		"rd=rd1,fwd=fwd1,fwdrate=300,elapsed=4,format=yes\n"
@@ -143,9 +137,7 @@ func TestSoakFiles(t *testing.T) {
 
 // On a disk that is a block device the trees are on the file system of the prefill.
 func TestSoakFileSystems(t *testing.T) {
-	if !installed(t) {
-		return
-	}
+	installed(t)
 	loadtest.RunFileSystems(t, vdbench.Generator{}, func(t testing.TB) load.Workload {
 		w := workload(t, "fsd=fsd1,anchor=/mnt/a,depth=1,width=4,files=25,sizes=64k\nfwd=fwd1,fsd=fsd1,operation=write,fileio=random,xfersize=8k,threads=2\n"+
 			"rd=rd1,fwd=fwd1,fwdrate=300,elapsed=4,format=yes\n")
@@ -157,9 +149,7 @@ func TestSoakFileSystems(t *testing.T) {
 
 // A block device needs consent, and its first block is not written to, nor what is behind the size of the disk.
 func TestSoakDevice(t *testing.T) {
-	if !installed(t) {
-		return
-	}
+	installed(t)
 	for _, c := range loadtest.DeviceCases() {
 		w := c.Workload(t, "sd=sd1,lun=/dev/sdb,openflags=o_direct,threads=4\nwd=wd1,sd=sd1,rdpct=0,xfersize=64k,seekpct=eof\nrd=rd1,wd=wd1,iorate=max,elapsed=10\n")
 		w.ConfigName, w.Options = "test.parm", map[string]string{"engine": "vdbench"}

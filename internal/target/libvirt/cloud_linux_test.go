@@ -43,9 +43,6 @@ const distributionWithin = 30 * time.Minute
 // as the same ones after their power was cut.
 func TestCloudImage(t *testing.T) {
 	path := testreq.CloudImage(t)
-	if path == "" {
-		return // a soak asks for it
-	}
 	r := newRig(t)
 	wanted.Store(true)
 	t.Run("static addresses", func(t *testing.T) { newClones(t, r, path, r.config).live(t) })

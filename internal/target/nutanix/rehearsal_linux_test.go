@@ -86,10 +86,10 @@ func TestRehearsals(t *testing.T) {
 		{name: "clone_impact", length: "40s", set: []string{"desktops_per_node=2"}},
 		{name: "noisy_neighbor", length: "30s"},
 	} {
-		if !c.gate && !programtest.Soak() {
-			continue
-		}
 		t.Run(c.name, func(t *testing.T) {
+			if !c.gate {
+				programtest.SoakOnly(t, "loads run for a minute")
+			}
 			runs := filepath.Join(t.TempDir(), "runs")
 			args := []string{"run", c.name, "--target", u.file, "--runs", runs, "--rehearse", c.length, "--rehearse-size", "16MiB", "--max-full", "99"}
 			for _, s := range c.set {

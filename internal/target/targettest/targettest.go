@@ -19,6 +19,7 @@ import (
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/testreq"
 )
 
 // Harness adapts the suite to one provider.
@@ -40,8 +41,8 @@ type Harness struct {
 	// Parallel runs the tests beside each other, for platforms that let them wait. Open gives those that change nodes, "maintenance"
 	// and "node power", nodes that no other test uses.
 	Parallel bool
-	// Only are the names of the tests to run, for a second run with another setting; nil: all.
-	Only []string
+	// Gate are the names of the tests that every run does, where the others are left to BRAGG_SOAK_REHEARSALS; nil: all.
+	Gate []string
 }
 
 // Run runs the suite.
@@ -75,10 +76,10 @@ func Run(t *testing.T, h Harness) {
 		"values are not shared": values,
 	}
 	for _, name := range slices.Sorted(maps.Keys(tests)) {
-		if h.Only != nil && !slices.Contains(h.Only, name) {
-			continue
-		}
 		t.Run(name, func(t *testing.T) {
+			if h.Gate != nil && !slices.Contains(h.Gate, name) {
+				testreq.Soak(t, "BRAGG_SOAK_REHEARSALS", "a part of the contract that simulated platforms pass in every run")
+			}
 			if h.Parallel {
 				t.Parallel()
 			}

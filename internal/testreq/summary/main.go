@@ -1,5 +1,5 @@
 // Command summary runs `go test`, in one or several parts, and shows how far it is. It closes with what a person must know: the
-// tests that failed, the tests that were skipped and why, and one line of counts.
+// tests that failed, the tests that were skipped and why, those that only the soak runs, and one line of counts.
 //
 //	go run ./internal/testreq/summary -- go test ./a ./b -- go test -p 2 ./c
 //
@@ -130,9 +130,13 @@ func (t *tally) runPart(command []string) (waited, err error) {
 	return test.Wait(), nil
 }
 
-// tally counts tests and keeps the output of those that did not pass.
+// soakOnly begins the reason of a test that only the soak runs (testreq.SoakOnly).
+const soakOnly = "soak only: "
+
+// tally counts tests and keeps the output of those that did not pass. Tests of the soak alone are not among the skipped ones.
 type tally struct {
 	passed, failed, skipped int
+	soak                    int
 	output                  map[string][]string // by package and test
 	failures                []string
 	reasons                 map[string][]string // reason → tests
@@ -193,8 +197,12 @@ func (t *tally) testDone(e event, key string) {
 		fmt.Fprint(t.out, "\n", text) // now, and at the end again: the rest may take half an hour
 		t.failures = append(t.failures, text)
 	case "skip":
-		t.skipped++
 		reason := skipReason(t.output[key])
+		if strings.HasPrefix(reason, soakOnly) {
+			t.soak++
+		} else {
+			t.skipped++
+		}
 		t.reasons[reason] = append(t.reasons[reason], e.Test)
 	}
 }
@@ -225,7 +233,13 @@ func (t *tally) print(w io.Writer) {
 		if len(tests) > 3 {
 			names += fmt.Sprintf(" and %d more", len(tests)-3)
 		}
-		fmt.Fprintf(w, "skipped: %s (%s)\n", reason, names)
+		if !strings.HasPrefix(reason, soakOnly) {
+			reason = "skipped: " + reason
+		}
+		fmt.Fprintf(w, "%s (%s)\n", reason, names)
+	}
+	if t.soak > 0 {
+		fmt.Fprintf(w, "%d tests were left to the soak (docs/soak.md)\n", t.soak)
 	}
 	fmt.Fprintf(w, "%d passed, %d failed, %d skipped\n", t.passed, t.failed, t.skipped)
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/braggdev/bragg/internal/testreq"
 )
 
 // TestProgress runs real packages in two parts, as make test does: a first time, and a second that knows the first.
@@ -16,7 +18,7 @@ func TestProgress(t *testing.T) {
 	for name, text := range map[string]string{
 		"go.mod":         "module example.test/m\n\ngo 1.26\n",
 		"a/a_test.go":    "package a\n\nimport \"testing\"\n\nfunc TestA(t *testing.T) {}\n",
-		"b/b_test.go":    "package b\n\nimport \"testing\"\n\nfunc TestB(t *testing.T) { t.Skip(\"no part\") }\n",
+		"b/b_test.go":    "package b\n\nimport \"testing\"\n\nfunc TestB(t *testing.T) { t.Skip(\"no part\") }\n\nfunc TestLong(t *testing.T) { t.Skip(\"" + testreq.SoakOnly + "an hour\") }\n",
 		"c/d/d_test.go":  "package d\n\nimport (\n\t\"os\"\n\t\"testing\"\n)\n\nfunc TestD(t *testing.T) {\n\tif os.Getenv(\"FAIL_D\") != \"\" {\n\t\tt.Fatal(\"asked to\")\n\t}\n}\n",
 		"c/nothing/n.go": "package nothing\n",
 	} {
@@ -48,7 +50,7 @@ func TestProgress(t *testing.T) {
 		}
 	}
 	check(0, `^4 packages\. It takes long`, `make test-fast`, `(?m)^\[1/4  \d+:\d\d\]  ok `, `(?m)^\[4/4  \d+:\d\d\] `,
-		`skipped: no part \(TestB\)`, `(?m)^2 passed, 0 failed, 1 skipped$`)
+		`(?m)^skipped: no part \(TestB\)$`, `(?m)^soak only: an hour \(TestLong\)$`, `(?m)^1 tests were left to the soak`, `(?m)^2 passed, 0 failed, 1 skipped$`)
 	if _, err := os.Stat(times); err != nil {
 		t.Error(err)
 	}

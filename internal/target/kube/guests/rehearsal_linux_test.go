@@ -26,9 +26,6 @@ func TestRehearsals(t *testing.T) {
 	}
 	r := newRig(t)
 	for _, c := range rehearsals {
-		if !c.Wanted() {
-			continue
-		}
 		t.Run(c.Scenario, func(t *testing.T) {
 			r.check(t, r.Rehearse(t, c))
 			if left := kubetest.Left(r.Server); len(left) > 0 {

@@ -28,19 +28,18 @@ func TestContract(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a cluster with nodes")
 	}
-	only, modes := inGate, []string{"filesystem"}
-	if programtest.Soak() {
-		only, modes = nil, append(modes, "block")
-	}
-	for _, mode := range modes {
+	for _, mode := range []string{"filesystem", "block"} {
 		t.Run(mode, func(t *testing.T) {
+			if mode == "block" {
+				programtest.SoakOnly(t, "the contract once more, on volumes of another mode")
+			}
 			t.Parallel()
-			contract(t, mode, only)
+			contract(t, mode)
 		})
 	}
 }
 
-func contract(t *testing.T, mode string, only []string) {
+func contract(t *testing.T, mode string) {
 	var rigs sync.Map // by the name of their test
 	of := func(t *testing.T) *rig {
 		r, _ := rigs.Load(t.Name())
@@ -51,7 +50,7 @@ func contract(t *testing.T, mode string, only []string) {
 		free <- r
 	}
 	targettest.Run(t, targettest.Harness{
-		Parallel: true, Only: only,
+		Parallel: true, Gate: inGate,
 		Open: func(t *testing.T) target.Target {
 			shared := <-free
 			t.Cleanup(func() { free <- shared })

@@ -16,9 +16,7 @@ import (
 
 // What a cluster refuses ends the real program with the exit code that is documented and the cluster's own words, and leaves nothing.
 func TestFailedRuns(t *testing.T) {
-	if !programtest.Soak() || testing.Short() {
-		return
-	}
+	programtest.SoakOnly(t, "runs on a real cluster for minutes")
 	for name, c := range map[string]struct {
 		change func(t *testing.T, r *rig)
 		code   int

@@ -61,9 +61,7 @@ func (u *user) begin(t *testing.T) (manifests string) {
 
 // A Job that is deleted cleans up, and seals its bundle, before its pod is gone.
 func TestInterruptedJob(t *testing.T) {
-	if !programtest.Soak() || testing.Short() {
-		return
-	}
+	programtest.SoakOnly(t, "runs on a real cluster for minutes")
 	t.Parallel()
 	u := newUser(t, newRig(t))
 	u.begin(t)
@@ -80,9 +78,7 @@ const cleanings = 30
 
 // A run whose Job was killed is cleaned up by a Job in its place, with its volume.
 func TestKilledJob(t *testing.T) {
-	if !programtest.Soak() || testing.Short() {
-		return
-	}
+	programtest.SoakOnly(t, "runs on a real cluster for minutes")
 	t.Parallel()
 	u := newUser(t, newRig(t))
 	manifests := u.begin(t)
@@ -108,9 +104,7 @@ func TestKilledJob(t *testing.T) {
 // A run as a Job in the cluster, with the manifests and images that bragg makes, whose bundle is fetched from its volume. Its service
 // account reaches the API server from the pod.
 func TestJob(t *testing.T) {
-	if !programtest.Soak() || testing.Short() {
-		return
-	}
+	programtest.SoakOnly(t, "runs on a real cluster for minutes")
 	t.Parallel()
 	r := newRig(t)
 	u := newUser(t, r)

@@ -28,9 +28,7 @@ const killGuard = 3 * time.Minute
 // The real controller is killed at many moments of a run. A second one is refused while it lives. Cleaning removes everything that it
 // left, and nothing of others.
 func TestKilledController(t *testing.T) {
-	if !programtest.Soak() || testing.Short() {
-		return
-	}
+	programtest.SoakOnly(t, "runs on a real cluster for minutes")
 	t.Parallel()
 	r := newRig(t)
 	tgt := r.open(t)

@@ -15,9 +15,7 @@ import (
 
 // Controllers that request the lease at the same moment: one gets it, all others learn who did, and its fence grows in each round.
 func TestLeaseRace(t *testing.T) {
-	if !programtest.Soak() || testing.Short() {
-		return
-	}
+	programtest.SoakOnly(t, "runs on a real cluster for minutes")
 	t.Parallel()
 	const controllers, rounds = 4, 100
 	r := newRig(t)
@@ -63,9 +61,7 @@ func TestLeaseRace(t *testing.T) {
 
 // Volumes of a class that binds late are made with their VM, on its node.
 func TestLateBinding(t *testing.T) {
-	if !programtest.Soak() || testing.Short() {
-		return
-	}
+	programtest.SoakOnly(t, "runs on a real cluster for minutes")
 	t.Parallel()
 	r := newRig(t)
 	r.config.Pool = kubelab.StorageClassWait

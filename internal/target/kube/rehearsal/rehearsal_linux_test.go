@@ -100,9 +100,6 @@ func TestRehearsals(t *testing.T) {
 	}
 	u := newUser(t, r)
 	for _, c := range rehearsals {
-		if !c.Wanted() {
-			continue
-		}
 		t.Run(c.Scenario, func(t *testing.T) {
 			u.check(t, u.Rehearse(t, c))
 			if left := u.left(t); len(left) > 0 {

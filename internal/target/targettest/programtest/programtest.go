@@ -15,6 +15,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/braggdev/bragg/internal/testreq"
 )
 
 // HangGuard ends what should have ended long before.
@@ -107,11 +109,17 @@ type Rehearsal struct {
 	Soak             bool     // only in soaks
 }
 
-// Soak reports whether every rehearsal is wanted, as "make soak" does.
-func Soak() bool { return os.Getenv("BRAGG_SOAK_REHEARSALS") != "" }
+// SoakVariable enables rehearsals, and tests around them, that only the soak runs.
+const SoakVariable = "BRAGG_SOAK_REHEARSALS"
 
-// Wanted reports whether the rehearsal is wanted now.
-func (r Rehearsal) Wanted() bool { return !r.Soak || Soak() }
+// Soak reports whether they are enabled.
+func Soak() bool { return os.Getenv(SoakVariable) != "" }
+
+// SoakOnly skips a test where they are not.
+func SoakOnly(t testing.TB, why string) {
+	t.Helper()
+	testreq.Soak(t, SoakVariable, why)
+}
 
 // Arguments are those of bragg for a rehearsal whose bundle is kept in the folder of runs.
 func (u *User) Arguments(r Rehearsal, runs string) []string {
@@ -122,9 +130,12 @@ func (u *User) Arguments(r Rehearsal, runs string) []string {
 	return args
 }
 
-// Rehearse carries a rehearsal out and returns the folder of runs. It must pass, and leave nothing to clean.
+// Rehearse carries a rehearsal out and returns the folder of runs. It must pass, and leave nothing to clean. One for soaks skips otherwise.
 func (u *User) Rehearse(t *testing.T, r Rehearsal) (runs string) {
 	t.Helper()
+	if r.Soak {
+		SoakOnly(t, "loads run for a minute")
+	}
 	runs = filepath.Join(t.TempDir(), "runs")
 	began := time.Now()
 	code, out := u.Command(t, u.Arguments(r, runs)...)

@@ -15,9 +15,7 @@ import (
 
 // A VM of a host that lost its power is found where HA restarts it, and its load goes on there. HA itself is simulated.
 func TestRestartByHA(t *testing.T) {
-	if !programtest.Soak() {
-		return // a soak asks for it: it waits for BMCs
-	}
+	programtest.SoakOnly(t, "waits for BMCs")
 	t.Parallel()
 	r := newRig(t, vcsim.Options{HA: time.Second})
 	runs := filepath.Join(t.TempDir(), "runs")

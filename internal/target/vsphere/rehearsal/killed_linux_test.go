@@ -82,9 +82,7 @@ func places() []string { return append(session.Failpoints(), executor.Failpoints
 // A controller is killed at its failpoints, while it works on a vCenter with BMCs. bragg clean removes all that it left, and
 // switches hosts on again.
 func TestKilledAtFailpoints(t *testing.T) {
-	if !programtest.Soak() {
-		return // a soak asks for it: it waits for BMCs
-	}
+	programtest.SoakOnly(t, "waits for BMCs")
 	r := newRig(t, vcsim.Options{})
 	for _, name := range places() {
 		t.Run(name, func(t *testing.T) {
