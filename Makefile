@@ -24,7 +24,7 @@ MEASURED := $(addprefix ./internal/,cli fio/command fio/iojob/... load/...)
 WAITING  := $(addprefix ./internal/,target/libvirt lab/... session agent/... load/sysbench load/hammerdb image target/bmc fio/iohosts target/ssh playbook testreq/... lease \
 	target/... guest)
 
-.PHONY: help demo lab lab-down build test test-fast race deps deps-nutanix deps-kube kube-program check house cross format dist readme-picture corpus bench-fio bench-io bench-common bench-stream bench-start bench-report bench-agents soak clean
+.PHONY: help demo lab lab-down build test test-fast test-profile race deps deps-nutanix deps-kube kube-program check house cross format dist readme-picture corpus bench-fio bench-io bench-common bench-stream bench-start bench-report bench-agents soak clean
 
 help:
 	@echo "make demo          build, then a database, a noisy neighbor and a killed VM on this machine, in about a minute"
@@ -32,6 +32,7 @@ help:
 	@echo "make lab-down      remove that lab"
 	@echo "make test          every test that can run here; names what is missing; takes long, and says how long"
 	@echo "make test-fast     the tests without real parts, in a few minutes"
+	@echo "make test-profile PKG=./internal/lease/...   what tests cost: CPU, waiting, processes, bytes, linking"
 	@echo "make build         static binaries in bin/"
 	@echo "make bin/bragg-linux-arm64   for bragg io --hosts where hosts are of that platform"
 	@echo "make deps          install the Debian packages that tests use (needs root)"
@@ -89,6 +90,10 @@ test:
 
 test-fast:
 	$(GO) test -short ./...
+
+# What tests cost, package by package: make test-profile PKG=./internal/lease/... RUN='^TestKeeper' ROWS=50
+test-profile:
+	@$(GO) run ./internal/testreq/profile -rows $(or $(ROWS),20) $(if $(RUN),-run '$(RUN)') $(or $(PKG),$(error PKG is not set: make test-profile PKG=./internal/lease/...))
 
 # Left out is what takes long under the detector and has no goroutines that meet: contents, shapes beside fio's, programs that are started;
 # and what runs on the simulator of vCenter, which has races of its own.
