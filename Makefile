@@ -24,7 +24,7 @@ MEASURED := $(addprefix ./internal/,cli fio/command fio/iojob/... load/...)
 WAITING  := $(addprefix ./internal/,target/libvirt lab/... session agent/... load/sysbench load/hammerdb image target/bmc fio/iohosts target/ssh playbook testreq/... lease \
 	target/... guest)
 
-.PHONY: help demo lab lab-down build test test-fast test-profile race deps deps-nutanix deps-kube kube-program check house cross format dist readme-picture corpus bench-fio bench-io bench-common bench-stream bench-start bench-report bench-agents soak clean
+.PHONY: help demo lab lab-down build test test-fast test-changed test-profile race deps deps-nutanix deps-kube kube-program check house cross format dist readme-picture corpus bench-fio bench-io bench-common bench-stream bench-start bench-report bench-agents soak clean
 
 help:
 	@echo "make demo          build, then a database, a noisy neighbor and a killed VM on this machine, in about a minute"
@@ -32,6 +32,7 @@ help:
 	@echo "make lab-down      remove that lab"
 	@echo "make test          every test that can run here; names what is missing; takes long, and says how long"
 	@echo "make test-fast     the tests without real parts, in a few minutes"
+	@echo "make test-changed  the tests of what depends on the changes since this branch left main; LIST=1 only lists them"
 	@echo "make test-profile PKG=./internal/lease/...   what tests cost: CPU, waiting, processes, bytes, linking"
 	@echo "make build         static binaries in bin/"
 	@echo "make bin/bragg-linux-arm64   for bragg io --hosts where hosts are of that platform"
@@ -90,6 +91,20 @@ test:
 
 test-fast:
 	$(GO) test -short ./...
+
+# The tests of what depends on the changes since this branch left main, or since BASE; uncommitted changes count. In the order of make test.
+# LIST=1 only lists the packages. PROGRAMS=1 adds those whose tests build a program that contains the changes: rehearsals of platforms.
+test-changed:
+	@changed="$$($(GO) run ./internal/testreq/changed $(if $(BASE),-base $(BASE)) $(if $(PROGRAMS),-programs))" || exit $$?; \
+	[ -n "$$changed" ] || exit 0; \
+	$(if $(LIST),echo "$$changed"; exit 0;) \
+	waiting="$$($(GO) list $(WAITING) | grep -xF "$$changed")"; \
+	measured="$$($(GO) list $(MEASURED) | grep -vxF "$$waiting" | grep -xF "$$changed")"; \
+	others="$$waiting $$(echo "$$changed" | grep -vxF "$$waiting" | grep -vxF "$$measured")"; \
+	set --; \
+	[ -z "$$measured" ] || set -- -- $(GO) test -vet=off -timeout 20m -p 1 $$measured; \
+	[ -z "$${others# }" ] || set -- "$$@" -- $(GO) test -vet=off -timeout 20m -p 2 $$others; \
+	$(GO) run ./internal/testreq/summary "$$@"
 
 # What tests cost, package by package: make test-profile PKG=./internal/lease/... RUN='^TestKeeper' ROWS=50
 test-profile:

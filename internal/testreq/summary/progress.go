@@ -46,6 +46,10 @@ func (p *progress) about() time.Duration {
 }
 
 func (p *progress) begin(out io.Writer) {
+	if p.file == "" {
+		fmt.Fprintf(out, "%d packages.\n", p.packages)
+		return
+	}
 	about := "long: more than half an hour on two cores; the next run here will know"
 	if d := p.about(); d > 0 {
 		about = "about " + clock(d) + " minutes, as the last time here"
