@@ -52,7 +52,7 @@ help:
 	@echo "make bench-start   from 'bragg run' to the first I/O"
 	@echo "make bench-report  seal and report 100 VMs over ten hours"
 	@echo "make bench-agents  one controller with a thousand simulated agents for ten minutes"
-	@echo "make soak          an agent under load for an hour, or BRAGG_SOAK=10m: is its memory flat? networks cut for 10 minutes; controllers and agents killed at every place; scenarios on guests"
+	@echo "make soak          what takes too long for make test, in parts of at most 40 minutes; make soak-agent runs one (docs/soak.md)"
 
 build:
 	@mkdir -p bin
@@ -237,27 +237,99 @@ bench-agents:
 	BRAGG_BENCH_AGENTS=$(or $(BRAGG_BENCH_AGENTS),1000) BRAGG_BENCH_AGENTS_FOR=$(or $(BRAGG_BENCH_AGENTS_FOR),10m) \
 		$(GO) test ./internal/session -run '^TestManyAgents$$' -count=1 -v -timeout 30m
 
-# A look at the agent's memory each second, and a table of it; then a host of bragg io that freezes for a minute, and networks that
-# are cut for one minute and for ten. A distribution boots in guests, by cloud-init.
+# Parts of the soak, each of at most SOAK_LIMIT; docs/soak.md says what they prove, and has their last results, which the parts write there
+# themselves. Those of SOAK_OWN need programs that users install.
+SOAK_LIMIT := 40m
+SOAK_PARTS := agent outage killed killed-hosts races rehearsals-lab rehearsals-ssh rehearsals-kube contract-kube rehearsals-vsphere killed-vsphere rehearsals-nutanix killed-nutanix faults-kube faults-vsphere faults-nutanix ova distribution guests corpus-nutanix corpus-others
+SOAK_OWN := dlio vdbench hammerdb
+
+# SOAK runs one part; TESTS is go test without results from the cache, one package at a time.
+SOAK  = $(GO) run ./internal/testreq/soak -limit $(SOAK_LIMIT) -part
+TESTS = $(GO) test -count=1 -v -p 1 -timeout 0
+
+.PHONY: $(addprefix soak-,$(SOAK_PARTS) $(SOAK_OWN))
+
+soak:
+	@failed=; for part in $(SOAK_PARTS) $(if $(BRAGG_DLIO),dlio) $(if $(BRAGG_VDBENCH_HOME),vdbench) $(if $(HAMMERDB_HOME),hammerdb); do \
+		$(MAKE) --no-print-directory soak-$$part || failed="$$failed $$part"; done; \
+	[ -z "$$failed" ] || { echo "parts that did not pass:$$failed" >&2; exit 1; }
+
+# A look at the agent's memory each second. make soak-agent BRAGG_SOAK=1h SOAK_LIMIT=70m takes longer.
+soak-agent:
+	$(SOAK) agent -- env BRAGG_SOAK=$(or $(BRAGG_SOAK),35m) $(TESTS) ./internal/agent -run '^TestSoak$$'
+
+soak-outage:
+	$(SOAK) outage -- env BRAGG_SOAK_OUTAGE=60s $(TESTS) ./internal/agent -run '^TestOutage$$' \
+		-- env BRAGG_SOAK_OUTAGE=10m $(TESTS) ./internal/agent -run '^TestOutage$$'
+
+soak-killed:
+	$(SOAK) killed -- env BRAGG_SOAK_FAILPOINTS=1000 $(TESTS) ./internal/session -run '^TestDeathAtFailpoints$$'
+
+soak-killed-hosts:
+	$(SOAK) killed-hosts -- env BRAGG_SOAK_FAILPOINTS=1000 $(TESTS) ./internal/session -run '^TestDeathOn'
+
+soak-races:
+	$(SOAK) races -- env BRAGG_SOAK_RACES=1000 $(TESTS) ./internal/session -run '^TestTwoControllersRaceForHosts$$'
+
+soak-rehearsals-lab:
+	$(SOAK) rehearsals-lab -- env BRAGG_SOAK_REHEARSALS=1 $(TESTS) ./internal/lab/rehearsal -run '^TestRehearsalsOnGuests$$' -skip '/ (over|on libvirt over) ssh$$'
+
+soak-rehearsals-ssh:
+	$(SOAK) rehearsals-ssh -- env BRAGG_SOAK_REHEARSALS=1 $(TESTS) ./internal/lab/rehearsal -run '^TestRehearsalsOnGuests$$/ (over|on libvirt over) ssh$$'
+
+soak-rehearsals-kube:
+	$(SOAK) rehearsals-kube -- env BRAGG_SOAK_REHEARSALS=1 $(TESTS) ./internal/target/kube/rehearsal ./internal/target/kube/guests -skip '^TestContract$$'
+
+soak-contract-kube:
+	$(SOAK) contract-kube -- env BRAGG_SOAK_REHEARSALS=1 $(TESTS) ./internal/target/kube/rehearsal -run '^TestContract$$'
+
+soak-rehearsals-vsphere:
+	$(SOAK) rehearsals-vsphere -- env BRAGG_SOAK_REHEARSALS=1 $(TESTS) ./internal/target/vsphere/rehearsal -skip '^TestKilledAtFailpoints$$'
+
+soak-killed-vsphere:
+	$(SOAK) killed-vsphere -- env BRAGG_SOAK_REHEARSALS=1 $(TESTS) ./internal/target/vsphere/rehearsal -run '^TestKilledAtFailpoints$$'
+
+soak-rehearsals-nutanix:
+	$(SOAK) rehearsals-nutanix -- env BRAGG_SOAK_REHEARSALS=1 $(TESTS) ./internal/target/nutanix -run '^(TestRehearsals|TestLab)$$'
+
+soak-killed-nutanix:
+	$(SOAK) killed-nutanix -- env BRAGG_SOAK_FAILPOINTS=1000 $(TESTS) ./internal/target/nutanix/faults -run '^TestDeathAtFailpoints$$'
+
+soak-faults-kube:
+	$(SOAK) faults-kube -- env BRAGG_SOAK_FAULTS=1 $(TESTS) ./internal/target/kube/contract -run '^(TestFaults|TestFaultsKubeVirt|TestCallsOfManyVMs)$$'
+
+soak-faults-vsphere:
+	$(SOAK) faults-vsphere -- env BRAGG_SOAK_FAULTS=1 $(TESTS) ./internal/target/vsphere/faults -run '^TestFaults$$'
+
+soak-faults-nutanix:
+	$(SOAK) faults-nutanix -- env BRAGG_SOAK_FAULTS=1 $(TESTS) ./internal/target/nutanix -run '^(TestFaults|TestListOfFaults)$$'
+
+# A distribution boots in guests, by cloud-init; building its image is not a part of the limit.
 CLOUD_IMAGE := $(or $(BRAGG_TEST_CLOUD_IMAGE),build/cloud.qcow2)
 OVA := $(or $(BRAGG_TEST_OVA),build/bragg.ova)
-soak: $(CLOUD_IMAGE) $(OVA)
-	BRAGG_SOAK=$(or $(BRAGG_SOAK),1h) $(GO) test ./internal/agent -run '^TestSoak$$' -count=1 -v -timeout 0
-	BRAGG_SOAK=1m $(GO) test ./internal/fio/iohosts -run '^TestFrozenHost$$' -count=1 -v
-	BRAGG_SOAK_FAILPOINTS=1000 $(GO) test ./internal/session -run '^TestDeath' -count=1 -v -timeout 0
-	BRAGG_SOAK_RACES=1000 $(GO) test ./internal/session -run '^TestTwoControllersRaceForHosts$$' -count=1 -v -timeout 30m
-	BRAGG_SOAK_REHEARSALS=1 $(GO) test ./internal/lab/rehearsal ./internal/target/kube/rehearsal ./internal/target/vsphere/rehearsal -p 1 -count=1 -v -timeout 0
-	BRAGG_TEST_OVA=$(OVA) $(GO) test ./internal/target/vsphere -run '^TestGuestOfOVA$$' -count=1 -v -timeout 0
-	BRAGG_SOAK_FAULTS=1 $(GO) test ./internal/target/vsphere/faults ./internal/target/nutanix ./internal/target/kube/contract -run '^Test(ListOf)?Faults(KubeVirt)?$$' -count=1 -v -timeout 0
-	BRAGG_SOAK_REHEARSALS=1 BRAGG_SOAK_FAILPOINTS=1000 $(GO) test ./internal/target/nutanix ./internal/target/nutanix/faults \
-		-run '^(TestRehearsals|TestLab|TestDeathAtFailpoints)$$' -p 1 -count=1 -v -timeout 0
-	BRAGG_TEST_CLOUD_IMAGE=$(CLOUD_IMAGE) $(GO) test ./internal/target/libvirt ./internal/lab/rehearsal -p 1 \
-		-run '^(TestCloudImage|TestDistribution|TestDatabaseOnGuests|TestFilesOnGuests|TestPlaybookOnGuests)$$' -count=1 -v -timeout 0
-	$(if $(BRAGG_DLIO),BRAGG_DLIO=$(BRAGG_DLIO) $(GO) test ./internal/load/mlperf -run '^TestAgreesWithDLIO$$' -count=1 -v -timeout 30m)
-	$(if $(BRAGG_VDBENCH_HOME),$(GO) test ./internal/load/vdbench -run '^TestSoak' -count=1 -v -timeout 30m)
-	$(if $(HAMMERDB_HOME),$(GO) test ./internal/load/hammerdb -run '^Test(HammerDB|Generator|SoakQueries)$$' -count=1 -v -timeout 60m)
-	BRAGG_SOAK_OUTAGE=60s $(GO) test ./internal/agent -run '^TestOutage$$' -count=1 -v -timeout 30m
-	BRAGG_SOAK_OUTAGE=10m $(GO) test ./internal/agent -run '^TestOutage$$' -count=1 -v -timeout 60m
+soak-ova: $(OVA)
+	$(SOAK) ova -- env BRAGG_TEST_OVA=$(OVA) $(TESTS) ./internal/target/vsphere -run '^TestGuestOfOVA$$'
+
+soak-distribution: $(CLOUD_IMAGE)
+	$(SOAK) distribution -- env BRAGG_TEST_CLOUD_IMAGE=$(CLOUD_IMAGE) $(TESTS) ./internal/target/libvirt ./internal/lab/rehearsal -run '^(TestCloudImage|TestDistribution)$$'
+
+soak-guests: $(CLOUD_IMAGE)
+	$(SOAK) guests -- env BRAGG_TEST_CLOUD_IMAGE=$(CLOUD_IMAGE) $(TESTS) ./internal/lab/rehearsal -run '^(TestDatabaseOnGuests|TestFilesOnGuests|TestPlaybookOnGuests)$$'
+
+soak-corpus-nutanix: build
+	$(SOAK) corpus-nutanix -- env BRAGG_CORPUS=all $(TESTS) ./internal/cli -run '^TestCorpusRehearses$$/^nutanix$$'
+
+soak-corpus-others: build
+	$(SOAK) corpus-others -- env BRAGG_CORPUS=all $(TESTS) ./internal/cli -run '^TestCorpusRehearses$$' -skip '^TestCorpusRehearses$$/^nutanix$$'
+
+soak-dlio:
+	$(SOAK) dlio -- $(TESTS) ./internal/load/mlperf -run '^TestAgreesWithDLIO$$'
+
+soak-vdbench:
+	$(SOAK) vdbench -- $(TESTS) ./internal/load/vdbench -run '^TestSoak'
+
+soak-hammerdb:
+	$(SOAK) hammerdb -- $(TESTS) ./internal/load/hammerdb -run '^Test(HammerDB|Generator|SoakQueries)$$'
 
 clean:
 	rm -rf bin build dist

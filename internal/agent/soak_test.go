@@ -29,7 +29,7 @@ import (
 	"github.com/braggdev/bragg/internal/testreq"
 )
 
-// soakVariable is how long the soak lasts: "make soak" sets an hour; an ordinary test run takes some seconds, so that the
+// soakVariable is how long the soak lasts: "make soak-agent" sets 35 minutes; an ordinary test run takes some seconds, so that the
 // soak itself keeps working.
 const soakVariable = "BRAGG_SOAK"
 
