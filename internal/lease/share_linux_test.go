@@ -42,33 +42,37 @@ func TestPartsAndWhole(t *testing.T) {
 	}
 }
 
-// Of a part and the whole that are wanted at one moment, never both are had.
+// Of a part and the whole that are wanted at one moment, never both are had. The rounds have places of their own and mostly wait, so all of
+// them run at once.
 func TestPartAgainstWhole(t *testing.T) {
-	rounds := 20
-	if testing.Short() {
-		rounds = 5
-	}
+	const rounds = 20
+	var all sync.WaitGroup
 	for range rounds {
-		scope := t.TempDir()
-		var part *Part
-		var whole *Held
-		var errs [2]error
-		var wait sync.WaitGroup
-		wait.Go(func() { part, errs[0] = Share(t.Context(), scope, NewHolder("part", 0)) })
-		wait.Go(func() { whole, errs[1] = Hold(t.Context(), scope, NewHolder("whole", 0)) })
-		wait.Wait()
-		if (part == nil) == (whole == nil) {
-			t.Fatalf("part %v, whole %v, %v", part, whole, errs)
-		}
-		var held *HeldError
-		if part != nil && !errors.As(errs[1], &held) || whole != nil && !errors.As(errs[0], &held) {
-			t.Errorf("%v", errs)
-		}
-		if part != nil {
-			_ = part.Unlock()
-		} else {
-			_ = whole.Unlock()
-		}
+		all.Go(func() { raceForPartAndWhole(t, t.TempDir()) })
+	}
+	all.Wait()
+}
+
+func raceForPartAndWhole(t *testing.T, scope string) {
+	var part *Part
+	var whole *Held
+	var errs [2]error
+	var wait sync.WaitGroup
+	wait.Go(func() { part, errs[0] = Share(t.Context(), scope, NewHolder("part", 0)) })
+	wait.Go(func() { whole, errs[1] = Hold(t.Context(), scope, NewHolder("whole", 0)) })
+	wait.Wait()
+	if (part == nil) == (whole == nil) {
+		t.Errorf("part %v, whole %v, %v", part, whole, errs)
+	}
+	var held *HeldError
+	if part != nil && !errors.As(errs[1], &held) || whole != nil && !errors.As(errs[0], &held) {
+		t.Errorf("%v", errs)
+	}
+	if part != nil {
+		_ = part.Unlock()
+	}
+	if whole != nil {
+		_ = whole.Unlock()
 	}
 }
 
