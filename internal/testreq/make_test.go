@@ -125,7 +125,7 @@ func TestDist(t *testing.T) {
 	if out := run(at, "bin/bragg", "--version"); !strings.HasPrefix(out, "bragg test ") {
 		t.Errorf("the version is %q", out)
 	}
-	out := run(at, "bin/bragg", "run", "./scenarios/four_corners", "--rehearse", "5s", "--rehearse-size", "64MiB", "--json")
+	out := run(at, "bin/bragg", "run", "./scenarios/snapshot_impact", "--rehearse", "1s", "--set", "snapshots=3", "--rehearse-size", "64MiB", "--json")
 	if !strings.Contains(out, `"verdict": "PASS"`) {
 		t.Errorf("the run of a scenario from the archive: %s", out)
 	}
