@@ -240,7 +240,7 @@ bench-agents:
 # Parts of the soak, each of at most SOAK_LIMIT; docs/soak.md says what they prove, and has their last results, which the parts write there
 # themselves. Those of SOAK_OWN need programs that users install.
 SOAK_LIMIT := 40m
-SOAK_PARTS := agent outage killed killed-hosts races rehearsals-lab rehearsals-ssh rehearsals-kube contract-kube rehearsals-vsphere killed-vsphere rehearsals-nutanix killed-nutanix faults-kube faults-vsphere faults-nutanix ova distribution guests corpus-nutanix corpus-others
+SOAK_PARTS := agent outage killed killed-hosts killed-lab races rehearsals-lab rehearsals-ssh rehearsals-kube contract-kube rehearsals-vsphere killed-vsphere rehearsals-nutanix killed-nutanix faults-kube faults-vsphere faults-nutanix ova distribution guests corpus-nutanix corpus-others
 SOAK_OWN := dlio vdbench hammerdb
 
 # SOAK runs one part; TESTS is go test without results from the cache, one package at a time.
@@ -266,7 +266,10 @@ soak-killed:
 	$(SOAK) killed -- env BRAGG_SOAK_FAILPOINTS=1000 $(TESTS) ./internal/session -run '^TestDeathAtFailpoints$$'
 
 soak-killed-hosts:
-	$(SOAK) killed-hosts -- env BRAGG_SOAK_FAILPOINTS=1000 $(TESTS) ./internal/session -run '^TestDeathOn'
+	$(SOAK) killed-hosts -- env BRAGG_SOAK_FAILPOINTS=1000 $(TESTS) ./internal/session -run '^TestDeathOnHosts$$'
+
+soak-killed-lab:
+	$(SOAK) killed-lab -- env BRAGG_SOAK_FAILPOINTS=1000 $(TESTS) ./internal/session -run '^TestDeathOnALab$$'
 
 soak-races:
 	$(SOAK) races -- env BRAGG_SOAK_RACES=1000 $(TESTS) ./internal/session -run '^TestTwoControllersRaceForHosts$$'
