@@ -31,7 +31,7 @@ func TestRecords(t *testing.T) {
 		{"echo '--- SKIP: TestB (0.00s)'", time.Minute, false, "did not run: 1 skipped"},
 		{"echo '--- FAIL: TestB (0.00s)'; exit 1", time.Minute, false, `FAILED: 0 passed, 1 failed \(TestB\)`},
 		{"echo '--- PASS: TestA (0.00s)'; exit 2", time.Minute, false, "FAILED outside of a test: 1 passed"},
-		{"echo '--- PASS: TestA (0.00s)'; sleep 1000 & sleep 1000", 300 * time.Millisecond, false, "STOPPED at its limit of 300ms: 1 passed, 0 failed"},
+		{"echo '--- PASS: TestA (0.00s)'; sleep 1000 & sleep 1000", 300 * time.Millisecond, false, "STOPPED at its limit of 300ms: [01] passed, 0 failed"},
 	} {
 		page := filepath.Join(t.TempDir(), "soak.md")
 		if err := os.WriteFile(page, []byte(table), 0o644); err != nil {
