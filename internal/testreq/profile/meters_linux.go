@@ -59,7 +59,8 @@ func sources(group string, events bool) string {
 	if !events {
 		processes = fmt.Sprintf("/proc every %v, so short ones are missing (process events need root)", lookEvery)
 	}
-	return "CPU time: " + cpu + ". Written: " + written + ". Processes: " + processes + "."
+	return "CPU time: " + cpu + ". Written: " + written + ". Processes: " + processes +
+		". Waiting is wall time without CPU time; starved is the part of it in which a process could run and had no CPU."
 }
 
 // hasIO reports whether groups below a folder count their I/O.
