@@ -111,26 +111,28 @@ func profile(ctx context.Context, out io.Writer, o options) (failed bool, err er
 	fmt.Fprintln(out, sources(group, forks != nil))
 	var all []packageCost
 	for i, p := range packages {
-		binary := filepath.Join(dir, fmt.Sprint("test", i))
-		b, err := build(ctx, p, binary)
-		if err != nil {
-			return false, err
+		fmt.Fprintf(os.Stderr, "[%d/%d] %s\n", i+1, len(packages), p.ImportPath)
+		c, err := measure(ctx, out, o, p, filepath.Join(dir, fmt.Sprint("test", i)), group, forks)
+		if err != nil { // what was measured is worth printing, also after an interrupt
+			return failed, errors.Join(fmt.Errorf("%s: %w", p.ImportPath, err), printTables(out, all, o.rows))
 		}
-		if !b.Tests {
-			continue
-		}
-		c, err := runPackage(ctx, out, o, p, binary, group, forks)
-		if err != nil {
-			return false, fmt.Errorf("%s: %w", p.ImportPath, err)
-		}
-		c.Build = b
-		failed = failed || c.Result != "ok"
-		all = append(all, c)
-		if err := os.Remove(binary); err != nil {
-			return false, err
+		if c.Build.Tests {
+			failed = failed || c.Result != "ok"
+			all = append(all, c)
 		}
 	}
 	return failed, printTables(out, all, o.rows)
+}
+
+// measure builds the tests of a package, runs them, and removes the binary.
+func measure(ctx context.Context, out io.Writer, o options, p listedPackage, binary, group string, forks *forks) (c packageCost, err error) {
+	b, err := build(ctx, p, binary)
+	if err != nil || !b.Tests {
+		return packageCost{Build: b}, err
+	}
+	c, err = runPackage(ctx, out, o, p, binary, group, forks)
+	c.Build = b
+	return c, errors.Join(err, os.Remove(binary))
 }
 
 // listedPackage is what go list says of a package.

@@ -3,13 +3,14 @@ package main
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -22,7 +23,7 @@ const hangGuard = "30m"
 // outputGrace is how long after the end of a test binary its output is still read: processes that it left behind may hold it.
 const outputGrace = 5 * time.Second
 
-// runPackage runs a test binary and measures it. The output of tests that fail goes to out.
+// runPackage runs a test binary and measures it. The output of a binary that fails goes to out.
 func runPackage(ctx context.Context, out io.Writer, o options, p listedPackage, binary, group string, f *forks) (c packageCost, err error) {
 	command := testCommand(ctx, o, p, binary)
 	m := &meters{}
@@ -59,9 +60,9 @@ func runPackage(ctx context.Context, out io.Writer, o options, p listedPackage, 
 		defer l.close()
 		m.forks = l.started
 	}
-	s := &shares{meters: m, out: out, costs: map[string]*testCost{}, of: p.ImportPath, since: began, output: map[string]string{}}
+	s := &shares{meters: m, costs: map[string]*testCost{}, of: p.ImportPath, since: began}
 	c = packageCost{Package: p.ImportPath, Result: "ok"}
-	if err := s.followTo(ctx, lines, func() {
+	if err := s.followTo(lines, func() {
 		err = awaitExit(m.pid)
 		c.cost = m.read()
 		c.Wall = time.Since(began)
@@ -71,6 +72,7 @@ func runPackage(ctx context.Context, out io.Writer, o options, p listedPackage, 
 	c.Tests = s.list()
 	if command.Wait() != nil {
 		c.Result = "FAIL"
+		fmt.Fprint(out, s.output.String())
 	}
 	if m.group != "" {
 		c.Left = left(m.group)
@@ -105,38 +107,26 @@ func awaitExit(pid int) error {
 	}
 }
 
-// event is one line of test2json.
-type event struct {
-	Action, Test, Output string
-}
+// statusLine is what a test binary prints with -test.v=test2json when a test changes its state: behind a control character, which also
+// separates it from output without a line feed. Results of subtests are indented.
+var statusLine = regexp.MustCompile(`\x16(?:=== (RUN|PAUSE|CONT) +|--- (PASS|FAIL|SKIP): )(\S+)(?: \(([0-9.]+)s\))?$`)
 
 // shares gives what counters grow by to the tests that run at that time. Subtests count for their test. The first milliseconds of a test may
 // count for the one before it: counters are read when the output of the test binary says that a test begins or ends.
 type shares struct {
 	meters  *meters
-	out     io.Writer
 	of      string
 	since   time.Time
 	last    cost
 	running []string
 	costs   map[string]*testCost
 	order   []string
-	output  map[string]string // of tests that have not ended
+	output  strings.Builder
 }
 
-// followTo reads the output of a test binary, until it ends, or for outputGrace after ended has returned.
-func (s *shares) followTo(ctx context.Context, lines io.Reader, ended func()) error {
-	reading, stop := context.WithCancel(ctx)
-	defer stop()
-	convert := exec.CommandContext(reading, "go", "tool", "test2json")
-	convert.Stdin = lines
-	pipe, err := convert.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := convert.Start(); err != nil {
-		return err
-	}
+// followTo reads the output of a test binary, until it ends, or for outputGrace after ended has returned. No other program is between them:
+// the counters must be read soon after a test begins.
+func (s *shares) followTo(lines io.ReadCloser, ended func()) error {
 	var waiting sync.WaitGroup
 	read := make(chan struct{})
 	waiting.Go(func() {
@@ -144,49 +134,47 @@ func (s *shares) followTo(ctx context.Context, lines io.Reader, ended func()) er
 		select {
 		case <-read:
 		case <-time.After(outputGrace):
-			stop()
+			_ = lines.Close()
 		}
 	})
-	scan := bufio.NewScanner(pipe)
+	scan := bufio.NewScanner(lines)
 	scan.Buffer(nil, 16<<20)
 	for scan.Scan() {
-		var e event
-		if err := json.Unmarshal(scan.Bytes(), &e); err == nil {
-			s.take(e)
-		}
+		s.take(scan.Text())
 	}
 	close(read)
 	waiting.Wait()
-	if err := convert.Wait(); err != nil && reading.Err() == nil {
-		return errors.Join(err, scan.Err())
+	if err := scan.Err(); err != nil && !errors.Is(err, os.ErrClosed) {
+		return err
 	}
-	return ctx.Err()
+	return nil
 }
 
-func (s *shares) take(e event) {
-	name, _, subtest := strings.Cut(e.Test, "/")
-	s.output[name] += e.Output
-	if name == "" || subtest {
+func (s *shares) take(line string) {
+	s.output.WriteString(strings.ReplaceAll(line, "\x16", "") + "\n")
+	m := statusLine.FindStringSubmatch(line)
+	if m == nil || strings.Contains(m[3], "/") {
 		return
 	}
-	switch e.Action {
-	case "run":
+	name, state := m[3], m[1]+m[2]
+	switch state {
+	case "RUN":
 		s.split()
 		s.costs[name] = &testCost{Package: s.of, Test: name}
 		s.order = append(s.order, name)
 		s.running = append(s.running, name)
-	case "cont":
+	case "CONT":
 		s.split()
 		s.running = append(s.running, name)
-	case "pause", "pass", "fail", "skip":
+	case "PAUSE":
 		s.split()
 		s.running = without(s.running, name)
-	}
-	if e.Action == "fail" {
-		fmt.Fprint(s.out, s.output[name])
-	}
-	if e.Action == "pass" || e.Action == "fail" || e.Action == "skip" {
-		delete(s.output, name)
+	default: // its own measure of its time has no delay
+		s.split()
+		s.running = without(s.running, name)
+		if seconds, err := strconv.ParseFloat(m[4], 64); err == nil && s.costs[name] != nil {
+			s.costs[name].Wall = time.Duration(seconds * float64(time.Second))
+		}
 	}
 }
 
