@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/braggdev/bragg/internal/target"
 )
 
 var errSilent = errors.New("no answer")
@@ -71,6 +73,48 @@ func TestAnswersOfNodeThatIsCut(t *testing.T) {
 		}
 		if err := <-cut; err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// late is a survey that asks for another node after a while.
+type late struct {
+	*lab
+	after time.Duration
+}
+
+func (s late) Survey(ctx context.Context, nodeID string) (Survey, error) {
+	if nodeID == "2" {
+		time.Sleep(s.after)
+		if err := s.Answers(ctx, "1", func(context.Context) error { return nil }); err != nil {
+			return Survey{}, err
+		}
+	}
+	return s.lab.Survey(ctx, nodeID)
+}
+
+// Two nodes are cut at the same time, also when the survey of one asks for the other, which has no more to wait for than its command.
+func TestSurveyOfNodesThatAreCutTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, 2)
+		l.LimitNodesOff(2)
+		l.surveyor = late{l, 2 * time.Second}
+		gate, began := target.NewGate(2), time.Now()
+		errs := make(chan error)
+		for _, id := range []string{"1", "2"} {
+			go func() {
+				ctx, leave := target.WithGate(t.Context(), gate)
+				defer leave()
+				errs <- l.PowerOffNode(ctx, id)
+			}()
+		}
+		for range 2 {
+			if err := <-errs; err != nil {
+				t.Error(err)
+			}
+		}
+		if took := time.Since(began); took > 15*time.Second {
+			t.Errorf("both are off after %v", took)
 		}
 	})
 }

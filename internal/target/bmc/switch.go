@@ -304,7 +304,11 @@ func (s *Switch) due(op *operation) bool {
 // command sends the command once. Its error is final.
 func (s *Switch) command(ctx context.Context, op *operation) error {
 	if op.sent == 0 {
-		target.Together(ctx) // nodes that one step switches get their commands at the same time
+		// Nodes that one step switches get their commands at the same time. The survey of another of them may ask meanwhile whether this one
+		// is off: if it had to wait for its turn, the one would wait for the other.
+		s.give()
+		target.Together(ctx)
+		<-s.turn // what others ask is bounded
 		op.first = time.Now()
 	}
 	op.sent++
