@@ -182,6 +182,20 @@ func (l *Lease) AtTarget(ctx context.Context, t target.Target, how []byte) error
 	return nil
 }
 
+// Renew completes the target's half with the machines that did not answer to AtTarget, and do now. While another controller holds one of
+// them, the error has exit code diag.ExitLocked.
+func (l *Lease) Renew(ctx context.Context) error {
+	lock, ok := l.lock.(target.RenewedLock)
+	if !ok {
+		return nil
+	}
+	err := lock.Renew(ctx)
+	if held := (*lease.HeldError)(nil); errors.As(err, &held) {
+		return heldError(l.name, held)
+	}
+	return err
+}
+
 func heldError(targetName string, held *lease.HeldError) error {
 	e := &diag.Error{Code: "target-locked", Exit: diag.ExitLocked, Message: fmt.Sprintf("target %q is in use: %v", targetName, held),
 		Hint: "wait until that run has ended, or stop it where it was started"}

@@ -319,6 +319,33 @@ func TestSilentPlace(t *testing.T) {
 	}
 }
 
+// Renew takes a machine that was silent without waiting for the next period, and reports one that another holder took meanwhile.
+func TestRenew(t *testing.T) {
+	places, silent := keepers(t, 3)
+	silent[0].Store(true)
+	silent[1].Store(true)
+	g, err := together(t.Context(), NewHolder("run-1", 0), places, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	silent[0].Store(false)
+	if err := g.Renew(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if other, err := ask(address(places[0].(keeper).scope), nil); err != nil || other.Run != "run-1" {
+		t.Errorf("the one that was silent has %+v, %v", other, err)
+	}
+	silent[1].Store(false)
+	second, err := Together(t.Context(), NewHolder("run-2", 0), places[1:2])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Renew(t.Context()); !errors.As(err, new(*HeldError)) {
+		t.Errorf("the one that another took: %v", err)
+	}
+	_, _ = second.Unlock(), g.Unlock()
+}
+
 // A lease that its holder could not renew goes to the next requester, and the former holder is notified.
 func TestLost(t *testing.T) {
 	places, _ := keepers(t, 2)

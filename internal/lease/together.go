@@ -166,6 +166,23 @@ func (g *Group) renew(ctx context.Context, p Place, period time.Duration) {
 	}
 }
 
+// Renew renews the lease of all places now, and takes it where the machine did not answer before: its holder may be dead since long. If
+// another holder has one of them, the error is a *HeldError.
+func (g *Group) Renew(ctx context.Context) error {
+	errs := make([]error, len(g.places))
+	var all sync.WaitGroup
+	for i, p := range g.places {
+		all.Go(func() {
+			// An error means that the machine does not answer: its lease is taken when it does.
+			if a, err := g.take(ctx, p); err == nil && a.Other != nil {
+				errs[i] = &HeldError{By: *a.Other, Where: p.Name()}
+			}
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
 // Fence is the number of the lease, higher than all earlier ones.
 func (g *Group) Fence() uint64 {
 	g.mu.Lock()

@@ -26,6 +26,15 @@ type Lock interface {
 	Unlock() error
 }
 
+// RenewedLock is a Lock of several machines, some of which may not have answered when it was taken.
+type RenewedLock interface {
+	Lock
+	// Renew locks those that answer now. It returns a *lease.HeldError if another holder has one.
+	Renew(ctx context.Context) error
+}
+
+var _ RenewedLock = (*lease.Group)(nil)
+
 // SharedLock is a Lock that others may hold at the same time.
 type SharedLock interface {
 	Lock
