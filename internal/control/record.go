@@ -67,6 +67,7 @@ type Thing struct {
 	Kind  ThingKind      `json:"kind"`
 	Names []string       `json:"names,omitempty"` // of VMs, for readers; undo queries the target for VMs with the tag
 	Node  string         `json:"node,omitempty"`  // id
+	Soft  bool           `json:"soft,omitempty"`  // a shutdown of the node's system was requested, which may take minutes
 	Call  *scenario.Call `json:"call,omitempty"`  // of an Undoer, with its arguments
 	Step  int            `json:"step,omitempty"`  // id of the step
 }

@@ -26,6 +26,11 @@ type Options struct {
 	// Late is how long a BMC may take to execute a command that it has accepted. While a cut may still be pending, a node
 	// that is on does not count as powered on.
 	Late time.Duration
+	// Shutdown is how long an operating system may take to shut down after the caller has given up waiting for it. Until then, a node
+	// that has not been off does not count as powered on.
+	Shutdown time.Duration
+	// Trying is how long Restore begins new tries at a node: BMCs miss commands, and refuse them while they are busy.
+	Trying time.Duration
 	// LoginPause is how long a BMC gets no requests after it refused a login.
 	LoginPause time.Duration
 }
@@ -39,6 +44,8 @@ func (o Options) defaults() Options {
 	o.Again = cmp.Or(o.Again, 5*time.Second)
 	o.Settle = cmp.Or(o.Settle, 3*time.Second)
 	o.Late = cmp.Or(o.Late, 45*time.Second)
+	o.Shutdown = cmp.Or(o.Shutdown, 5*time.Minute)
+	o.Trying = cmp.Or(o.Trying, 3*time.Minute)
 	o.LoginPause = cmp.Or(o.LoginPause, time.Minute)
 	return o
 }
@@ -58,6 +65,7 @@ type Switch struct {
 	// The holder of turn owns the fields below. cutAt is when the last command was sent that cuts the power and may still
 	// be pending. It starts as the time at which this Switch was made: another process may have sent one shortly before.
 	cutAt   time.Time
+	softAt  time.Time // when a shutdown was requested, unless the node has been off since
 	refused time.Time // when the login was last refused
 	login   error
 }
@@ -96,6 +104,9 @@ func (s *Switch) Identity(ctx context.Context) (Identity, error) {
 func (s *Switch) On(ctx context.Context) error {
 	return s.bring(ctx, operation{what: "power on", want: target.PowerOn, send: s.controller.On, timeout: s.o.Timeout})
 }
+
+// mayShutDown notes that a process that is dead may have requested a shutdown.
+func (s *Switch) mayShutDown() { s.softAt = time.Now() }
 
 // Off cuts the power of the node.
 func (s *Switch) Off(ctx context.Context) error {
@@ -202,6 +213,11 @@ func (s *Switch) bring(ctx context.Context, op operation) error {
 		return s.cause(ctx, err)
 	}
 	defer s.give()
+	if pending := s.o.Shutdown - time.Since(s.softAt); op.want == target.PowerOn && pending > 0 {
+		var end context.CancelFunc
+		limit, end = context.WithTimeout(ctx, op.timeout+pending)
+		defer end()
+	}
 	op.state, op.start = target.PowerUnknown, time.Now()
 	for {
 		if err := s.look(limit, &op); err != nil {
@@ -258,6 +274,9 @@ func (s *Switch) look(ctx context.Context, op *operation) error {
 		return nil
 	}
 	op.state, op.unread, op.err, op.sawAt = state, 0, nil, time.Now()
+	if state == target.PowerOff {
+		s.softAt = time.Time{}
+	}
 	switch {
 	case op.state != op.want:
 		op.flapped = op.flapped || !op.since.IsZero()
@@ -273,8 +292,9 @@ func (s *Switch) settled(op *operation) bool {
 	if op.since.IsZero() || op.sawAt.Sub(op.since) < s.o.Settle {
 		return false
 	}
-	cutMayCome := op.want == target.PowerOn && !s.cutAt.IsZero() && op.sawAt.Sub(s.cutAt) < s.o.Late
-	return !cutMayCome
+	cutMayCome := !s.cutAt.IsZero() && op.sawAt.Sub(s.cutAt) < s.o.Late
+	mayShutDown := !s.softAt.IsZero() && op.sawAt.Sub(s.softAt) < s.o.Shutdown
+	return op.want != target.PowerOn || !cutMayCome && !mayShutDown
 }
 
 // blindAfter is how many readings in a row may fail before a node is powered on without knowing its state, which is
@@ -317,6 +337,9 @@ func (s *Switch) command(ctx context.Context, op *operation) error {
 		s.cutAt = op.sentAt
 	}
 	op.refusal = s.attempt(ctx, op.what, op.send)
+	if op.once && !final(op.refusal) && codeOf(op.refusal) != CodeRefused {
+		s.softAt = op.sentAt
+	}
 	if final(op.refusal) {
 		return op.refusal
 	}
