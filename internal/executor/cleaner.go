@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,8 +21,8 @@ import (
 
 // Cleaner undoes the changes of a dead run.
 type Cleaner struct {
-	Runs    string // the runs directory
-	Target  target.Target
+	Runs    string            // the runs directory
+	Target  target.Target     // nil: it could not be opened; then only power is dealt with
 	Catalog verb.Catalog      // to bind Undoers and the steps of teardown again
 	Plan    *planner.Plan     // of the run, read from its bundle; nil skips the scenario's own teardown
 	Dir     string            // working directory of teardown programs; "" with a plan that allows none
@@ -29,6 +30,9 @@ type Cleaner struct {
 	Files   control.Files     // nil: the real file system
 	// Failpoint makes named places fail in tests; nil otherwise.
 	Failpoint func(name string) error
+	// Restored are the nodes, by id, whose power was restored before without the target: nil says that the node answers again, an
+	// error why not.
+	Restored map[string]error
 	// Deadline bounds each part of undoing; 0: ten minutes.
 	Deadline time.Duration
 }
@@ -53,20 +57,29 @@ func (c *Cleaner) Undo(ctx context.Context, run string) error {
 		return err
 	}
 	defer journal.Close()
+	dark := c.noteRestored(journal)
+	if c.Target == nil {
+		return fmt.Errorf("undo run %q: %w", run, cmp.Or(dark, errNoTarget))
+	}
 	inventory, err := c.Target.Inventory(ctx)
 	if err != nil {
-		return fmt.Errorf("undo run %q: %w", run, err)
+		return fmt.Errorf("undo run %q: %w", run, errors.Join(dark, err))
 	}
 	u := c.undoer(journal, inventory)
+	u.restored, u.partial = c.Restored, dark != nil
 	if err := fail.At("recover.undo"); err != nil {
 		return err
 	}
-	var errs []error
+	errs := []error{dark}
 	for _, item := range []undoItem{undoPower, undoSteps, undoVMs} {
 		bounded, cancel := context.WithTimeout(ctx, c.deadline())
 		errs = append(errs, u.item(bounded, item))
 		cancel()
-		if item == undoPower && phaseOrder(left.Phase) >= 0 {
+		switch {
+		case item != undoPower || phaseOrder(left.Phase) < 0:
+		case u.partial:
+			u.say("the scenario's teardown is left to the next cleaning: nodes have no power, or do not answer")
+		default:
 			c.teardown(ctx, u, inventory)
 			_ = journal.Begin(plan.Undoing)
 		}
@@ -78,6 +91,24 @@ func (c *Cleaner) Undo(ctx context.Context, run string) error {
 		return err
 	}
 	return fail.At("recover.ended")
+}
+
+var errNoTarget = errors.New("the target cannot be opened")
+
+// noteRestored records the nodes that answer again, and returns why others do not. If a record is lost, the node is powered on again.
+func (c *Cleaner) noteRestored(journal *control.Journal) error {
+	var errs []error
+	for _, t := range journal.Left() {
+		err, tried := c.Restored[t.Node]
+		if t.Kind != control.ThingNodeOff || !tried {
+			continue
+		}
+		if err == nil {
+			_ = journal.Undone(t)
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
 }
 
 func (c *Cleaner) deadline() time.Duration {

@@ -68,6 +68,10 @@ type undoer struct {
 	fail    control.Failpoint
 	env     func(thing control.Thing) (*verb.Env, verb.Step, error)
 	say     func(text string)
+	// restored are nodes whose power was dealt with before; see Cleaner.Restored.
+	restored map[string]error
+	// partial: some nodes may not answer, so that the list of VMs may lack theirs. VMs stay in the journal then.
+	partial bool
 }
 
 func (u *undoer) item(ctx context.Context, item undoItem) error {
@@ -89,21 +93,30 @@ const (
 	powerRetryDelay  = 2 * time.Second
 )
 
-// power powers on every node that this run powered off.
+// power powers on every node that this run powered off and that was not dealt with before, all at the same time: one whose BMC is slow
+// must not keep the others off.
 func (u *undoer) power(ctx context.Context) error {
 	var errs []error
+	var indexes []int
 	for _, t := range u.left(control.ThingNodeOff) {
-		errs = append(errs, u.powerNode(ctx, t))
+		if _, tried := u.restored[t.Node]; tried {
+			continue
+		}
+		index := slices.IndexFunc(u.plan.Target.Nodes, func(n target.Node) bool { return n.ID == t.Node })
+		if index < 0 {
+			errs = append(errs, fmt.Errorf("power on node %q: the target no longer has it", t.Node))
+			continue
+		}
+		u.say(fmt.Sprintf("powering on node %q, which this run powered off", u.plan.Target.Nodes[index].Name))
+		indexes = append(indexes, index)
 	}
-	return errors.Join(errs...)
+	errs = append(errs, target.EachOf(ctx, len(indexes), max(1, len(indexes)), func(i int) error { return u.powerNode(ctx, indexes[i]) })...)
+	err := errors.Join(errs...)
+	u.partial = u.partial || err != nil
+	return err
 }
 
-func (u *undoer) powerNode(ctx context.Context, t control.Thing) error {
-	index := slices.IndexFunc(u.plan.Target.Nodes, func(n target.Node) bool { return n.ID == t.Node })
-	if index < 0 {
-		return fmt.Errorf("power on node %q: the target no longer has it", t.Node)
-	}
-	u.say(fmt.Sprintf("powering on node %q, which this run powered off", u.plan.Target.Nodes[index].Name))
+func (u *undoer) powerNode(ctx context.Context, index int) error {
 	var err error
 	for attempt := range powerAttemptsMax {
 		if attempt > 0 {
@@ -146,7 +159,11 @@ func (u *undoer) vms(ctx context.Context) error {
 	if len(u.left(control.ThingVMs)) == 0 {
 		return nil
 	}
-	err := u.fleet.Delete(ctx)
+	remove := u.fleet.Delete
+	if u.partial {
+		remove = u.fleet.Remove
+	}
+	err := remove(ctx)
 	if errors.Is(err, control.ErrJournalBroken) {
 		return nil
 	}

@@ -382,8 +382,16 @@ func (f *Fleet) Move(ctx context.Context, vms []target.VM, nodeID string) error 
 	return nil
 }
 
-// Delete removes every VM that carries the run's tag, also those that the table does not know.
+// Delete removes every VM that carries the run's tag, also those that the table does not know, and records that none is left.
 func (f *Fleet) Delete(ctx context.Context) error {
+	if err := f.Remove(ctx); err != nil {
+		return err
+	}
+	return f.journal.Undone(control.Thing{Kind: control.ThingVMs})
+}
+
+// Remove is Delete without the record: nodes that do not answer may have more of them.
+func (f *Fleet) Remove(ctx context.Context) error {
 	if err := f.fail.At("vms.delete"); err != nil {
 		return err
 	}
@@ -403,8 +411,5 @@ func (f *Fleet) Delete(ctx context.Context) error {
 	f.mu.Lock()
 	f.empty()
 	f.mu.Unlock()
-	if err := f.fail.At("vms.deleted"); err != nil {
-		return err
-	}
-	return f.journal.Undone(control.Thing{Kind: control.ThingVMs})
+	return f.fail.At("vms.deleted")
 }
