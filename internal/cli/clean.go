@@ -25,9 +25,9 @@ func newClean(p *console.Process) *cobra.Command {
 		Use:   "clean [RUN...]",
 		Short: "Clean up after crashed runs",
 		Long: "Clean reads the journals in the runs folder. For every run that crashed, was killed or skipped its cleanup,\n" +
-			"it powers on nodes that the run powered off, executes the teardown of the scenario, undoes its steps, deletes\n" +
-			"its VMs and their disks, and seals the bundle as aborted, so that it can be reported. Active runs are\n" +
-			"skipped. Clean can be repeated at any time.\n\n" + runref.Help,
+			"it powers on nodes that the run powered off and waits until they answer, executes the teardown of the scenario,\n" +
+			"undoes its steps, deletes its VMs and their disks, and seals the bundle as aborted, so that it can be reported.\n" +
+			"Active runs are skipped. Clean can be repeated at any time.\n\n" + runref.Help,
 		Example: "  bragg clean\n  bragg clean 20250301-151204-k3f9a",
 		Args:    console.Between(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {

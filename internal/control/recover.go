@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,7 +16,9 @@ import (
 type Leftover struct {
 	Header Header
 	Things []Thing
-	Phase  plan.Phase // in which the controller died, "" before the first
+	// Back are the nodes, by id, that were powered off and on again. They may still boot.
+	Back  []string
+	Phase plan.Phase // in which the controller died, "" before the first
 	// Abandoned: the user gave up undoing.
 	Abandoned bool
 	// Ended: nothing remains to be done.
@@ -88,6 +91,12 @@ func fold(records []record) (Leftover, *Journal, error) {
 		j.seq = r.Seq
 		j.note(r)
 		left.LastRecord = r.At
+		if r.Thing != nil && r.Thing.Kind == ThingNodeOff {
+			left.Back = slices.DeleteFunc(left.Back, func(node string) bool { return node == r.Thing.Node })
+			if r.Kind == recordUndone {
+				left.Back = append(left.Back, r.Thing.Node)
+			}
+		}
 		switch r.Kind {
 		case recordPhase:
 			left.Phase = plan.Phase(r.Text)

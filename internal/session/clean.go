@@ -18,6 +18,7 @@ import (
 	"github.com/braggdev/bragg/internal/metric"
 	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/session/restore"
 	"github.com/braggdev/bragg/internal/target"
 	"github.com/braggdev/bragg/internal/trust"
 )
@@ -28,6 +29,8 @@ type Cleaning struct {
 	Only    []string // run ids; empty: all dead runs
 	Program Program
 	Say     func(run, text string) // may be nil
+	// Patience is shorter in tests with simulated hosts.
+	Patience restore.Patience
 	// Failpoint makes named places fail in tests; nil otherwise.
 	Failpoint func(name string) error
 }
@@ -156,7 +159,8 @@ func isLocked(err error) bool {
 	return errors.As(err, &locked) && locked.Exit == diag.ExitLocked
 }
 
-func (c Cleaning) undoHeld(ctx context.Context, left control.Leftover, lease *control.Lease, how journalTarget, done *Cleaned) error {
+// undoHeld undoes what the run left. Nodes that it powered off come first: see package restore.
+func (c Cleaning) undoHeld(ctx context.Context, left control.Leftover, lease *control.Lease, how journalTarget, done *Cleaned) (err error) {
 	// A teardown may switch VMs on: those get identities of an authority that ends with this cleaning.
 	identities, err := trust.New(done.Run, identityLife)
 	if err != nil {
@@ -166,23 +170,27 @@ func (c Cleaning) undoHeld(ctx context.Context, left control.Leftover, lease *co
 	if foreign != nil {
 		folder = noRun // its files are not in reach, and the target has what else is to undo
 	}
-	t, err := openTarget(ctx, opening{how.Config, c.Runs, folder, c.Program, identities})
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	say := func(text string) { c.say(done.Run, text) }
+	way := &restore.Way{
+		Config: how.Config, BMCs: how.BMCs, Identity: how.Identity, Lease: lease, Note: left.Header.Target, Patience: c.Patience, Say: say, Failpoint: c.Failpoint,
+		Open: func(ctx context.Context) (target.Target, error) {
+			return openTarget(ctx, opening{how.Config, c.Runs, folder, c.Program, identities})
+		},
+	}
+	defer func() { err = errors.Join(err, way.Close()) }()
+	cleaner := executor.Cleaner{Runs: c.Runs, Catalog: Catalog(), Failpoint: c.Failpoint, Say: say}
+	cleaner.Restored, err = way.Reach(ctx, left)
+	if isLocked(err) {
+		say(err.Error())
+		done.Live = true
+		return nil
+	}
 	if err != nil {
 		return err
 	}
-	if err := target.CheckIdentity(ctx, t, how.Identity); err != nil {
-		return errors.Join(err, t.Close())
-	}
-	if err := lease.AtTarget(ctx, t, left.Header.Target); isLocked(err) {
-		c.say(done.Run, err.Error())
-		done.Live = true
-		return t.Close()
-	} else if err != nil {
-		// All hosts may be switched off, by this very run.
-		c.say(done.Run, err.Error())
-	}
-	cleaner := executor.Cleaner{Runs: c.Runs, Target: t, Catalog: Catalog(), Failpoint: c.Failpoint,
-		Say: func(text string) { c.say(done.Run, text) }}
+	cleaner.Target = way.Target()
 	dir := filepath.Join(c.Runs, done.Run)
 	if cleaner.Plan, err = planOf(dir); err == nil {
 		err = foreign
@@ -203,7 +211,7 @@ func (c Cleaning) undoHeld(ctx context.Context, left control.Leftover, lease *co
 			done.Undone = append(done.Undone, thing.Reverted())
 		}
 	}
-	return errors.Join(err, lease.LeaveTarget(), t.Close())
+	return err
 }
 
 // noRun is a folder that does not exist, for targets that are opened without the files of a run.
@@ -332,7 +340,9 @@ func (c Cleaning) freeLease(ctx context.Context, n control.LeaseNote) error {
 		return err
 	}
 	lease.Cleaning = true
-	t, err := openTarget(ctx, opening{how.Config, c.Runs, noRun, c.Program, nil})
+	t, err := c.Patience.LookAt(ctx, func(ctx context.Context) (target.Target, error) {
+		return openTarget(ctx, opening{how.Config, c.Runs, noRun, c.Program, nil})
+	})
 	if err != nil {
 		c.say("lease of "+how.Lease, err.Error())
 		return lease.Release()

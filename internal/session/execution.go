@@ -45,6 +45,7 @@ func Failpoints() []string {
 	return []string{
 		"session.leased", "session.journalled", "session.bundled", "session.engine", "session.ran", "session.evaluate",
 		"session.seal", "session.sealed", "session.forget", "session.release",
+		"recover.power", "recover.powered",
 	}
 }
 
@@ -82,7 +83,7 @@ func (p *Prepared) Run(ctx context.Context, o RunOptions) (Outcome, error) {
 	var outcome Outcome
 	identity, err := target.IdentityOf(ctx, p.target)
 	if err == nil {
-		x.how, err = json.Marshal(journalTarget{Config: p.config, Lease: leaseName(p.config), Identity: identity})
+		x.how, err = json.Marshal(journalTarget{Config: p.config, Lease: leaseName(p.config), Identity: identity, BMCs: bmcsOf(p.target)})
 	}
 	if err == nil {
 		err = lease.AtTarget(ctx, p.target, x.how)
@@ -121,6 +122,16 @@ type journalTarget struct {
 	Lease  string        `json:"lease"`
 	// Identity of its platform; "" if it has none.
 	Identity string `json:"identity,omitempty"`
+	// BMCs are the nodes with a BMC, by the ids of the inventory; nil in a journal of an earlier version.
+	BMCs []target.NodeConfig `json:"bmcs,omitempty"`
+}
+
+// bmcsOf lists the nodes that can be powered on without the rest of the target.
+func bmcsOf(t target.Target) []target.NodeConfig {
+	if o, ok := t.(target.OutOfBand); ok {
+		return o.BMCNodes()
+	}
+	return nil
 }
 
 func (x *execution) run(ctx context.Context) (Outcome, error) {

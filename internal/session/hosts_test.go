@@ -53,22 +53,36 @@ func newHosts(t *testing.T) *hosts {
 	if testing.Short() {
 		t.Skip("needs servers of ssh")
 	}
+	t.Setenv(agentDir, agentFolder(t))
+	h := newServers(t)
+	h.file = h.TargetFile(t, h.pool)
+	return h
+}
+
+// agentFolder makes a folder with the agent's program for hosts. A copy and not a link: hosts get the file that the path leads to, and its
+// name matters.
+func agentFolder(t *testing.T) string {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	// A copy and not a link: hosts get the file that the path leads to, and its name matters.
 	if out, err := exec.Command("cp", self, filepath.Join(dir, "bragg-agent")).CombinedOutput(); err != nil {
 		t.Fatalf("%v %s", err, out)
 	}
-	t.Setenv(agentDir, dir)
+	return dir
+}
+
+// newServers starts the servers, without a target file.
+func newServers(t *testing.T) *hosts {
+	t.Helper()
 	h := &hosts{SSH: testreq.SSHD(t, 2)}
+	var err error
 	if h.pool, err = os.MkdirTemp("", "bragg-pool"); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(h.pool) })
-	h.file = h.TargetFile(t, h.pool)
 	return h
 }
 

@@ -27,15 +27,18 @@ func IdentityOf(ctx context.Context, t Target) (string, error) {
 	return id, nil
 }
 
-// CheckIdentity refuses a target whose platform is not the one with that identity: what a run left is not there. An identity that cannot be read now
-// is not refused, nor is one that the run did not know.
+// CodeAnother is the code of a target that is another platform than expected.
+const CodeAnother = "target-another"
+
+// CheckIdentity refuses a target whose platform is not the one with that identity, with CodeAnother: what a run left is not there. Any other
+// error says that the identity cannot be read now. An identity that the run did not know is not compared.
 func CheckIdentity(ctx context.Context, t Target, want string) error {
 	now, err := IdentityOf(ctx, t)
 	if err != nil || want == "" || now == "" || now == want {
-		return nil
+		return err
 	}
 	return &diag.Error{
-		Code: "target-another", Exit: diag.ExitUnavailable,
+		Code: CodeAnother, Exit: diag.ExitUnavailable,
 		Message: fmt.Sprintf("the target is %q, and the run used %q at the same address", now, want),
 		Hint:    "VMs of the run may be on the other one: reach it at that address and clean again; if it is gone, remove the journal of the run from .control in the folder of runs",
 	}

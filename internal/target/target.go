@@ -243,6 +243,13 @@ type NodeLimiter interface {
 	LimitNodesOff(count int)
 }
 
+// OutOfBand is a NodePower that works without the rest of the target. A run keeps the list in its journal: with it, and the
+// credentials of the target file, power is restored while nothing of the target answers.
+type OutOfBand interface {
+	// BMCNodes lists the nodes with a BMC. Their ids are those of the inventory.
+	BMCNodes() []NodeConfig
+}
+
 // PowerCutForeseer lists objections to cutting a node's power now. It changes nothing.
 type PowerCutForeseer interface {
 	Foresee(ctx context.Context, nodeID string) (PowerCutForesight, error)

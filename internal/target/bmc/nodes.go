@@ -44,6 +44,7 @@ type Nodes struct {
 var (
 	_ target.NodePower   = (*Nodes)(nil)
 	_ target.NodeLimiter = (*Nodes)(nil)
+	_ target.OutOfBand   = (*Nodes)(nil)
 )
 
 // OpenNodes prepares all BMCs of a target file. It does not connect.
@@ -80,6 +81,11 @@ func nodeName(n target.NodeConfig) string {
 		return n.Name
 	}
 	return n.ID
+}
+
+// BMCNodes lists the nodes with a BMC; see target.OutOfBand.
+func (n *Nodes) BMCNodes() []target.NodeConfig {
+	return slices.DeleteFunc(slices.Clone(n.config.Nodes), func(node target.NodeConfig) bool { return node.BMC == nil })
 }
 
 // LimitNodesOff sets how many nodes the scenario declares to be off at the same time. Until it is called, no node is cut.

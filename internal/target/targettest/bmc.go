@@ -47,6 +47,7 @@ func NewBMC(t testing.TB, uuid string, switched func(on bool)) *BMC {
 	answer(system, func() object {
 		b.mu.Lock()
 		b.readings++
+		uuid := b.UUID
 		b.mu.Unlock()
 		return object{"Id": "1", "UUID": uuid, "PowerState": b.state(), "Actions": object{"#ComputerSystem.Reset": object{
 			"target": system + "/Reset", "ResetType@Redfish.AllowableValues": []string{"On", "ForceOff", "GracefulShutdown"},
@@ -104,6 +105,13 @@ func (b *BMC) SetDeaf(deaf bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.deaf = deaf
+}
+
+// SetUUID puts the BMC of another machine at its address.
+func (b *BMC) SetUUID(uuid string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.UUID = uuid
 }
 
 // Readings is how often the state was queried.

@@ -208,6 +208,7 @@ func nodePower(s *suite) {
 		s.wantRefused("power off node", p.PowerOffNode(s.Context(), inventory.Nodes[0].ID))
 		return
 	}
+	s.outOfBand(inventory)
 	vms := s.create("OLTP", 2) // on the first and the second node
 	off, on := vms[0].NodeID, vms[1].NodeID
 	movedAway := s.movedAway(off, on)

@@ -2,6 +2,7 @@ package targettest
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/braggdev/bragg/internal/target"
 )
@@ -86,5 +87,33 @@ func maintenance(s *suite) {
 	s.awaitReady()
 	if err := m.EnterMaintenance(s.Context(), "no such node"); err == nil {
 		s.Error("a node that does not exist is in maintenance")
+	}
+}
+
+// outOfBand checks that a journal can keep the BMCs of all nodes that have one, by the ids of the inventory: cleaning powers nodes on with
+// them alone. The power of simulated nodes is in the memory of the controller.
+func (s *suite) outOfBand(inventory target.Inventory) {
+	s.Helper()
+	if _, simulated := inventory.Simulates[target.CapNodePower]; simulated || inventory.Simulated {
+		return
+	}
+	var want, got []string
+	for _, n := range inventory.Nodes {
+		if n.HasBMC {
+			want = append(want, n.ID)
+		}
+	}
+	if o, ok := s.target.(target.OutOfBand); ok {
+		for _, n := range o.BMCNodes() {
+			if n.BMC == nil {
+				s.Errorf("node %q is listed with its BMC, and has none", n.ID)
+			}
+			got = append(got, n.ID)
+		}
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		s.Errorf("the BMCs of nodes %q can be kept, want those of %q", got, want)
 	}
 }
