@@ -65,7 +65,7 @@ const (
 // Thing is something outside that a run creates or changes, with the data that undo needs.
 type Thing struct {
 	Kind  ThingKind      `json:"kind"`
-	Names []string       `json:"names,omitempty"` // of VMs, for readers; undo queries the target for VMs with the tag
+	Names []string       `json:"names,omitempty"` // of VMs, or of the node, for readers; undo queries the target for VMs with the tag
 	Node  string         `json:"node,omitempty"`  // id
 	Soft  bool           `json:"soft,omitempty"`  // a shutdown of the node's system was requested, which may take minutes
 	Call  *scenario.Call `json:"call,omitempty"`  // of an Undoer, with its arguments
@@ -86,7 +86,7 @@ func (t Thing) stepIfStep() int {
 func (t Thing) String() string {
 	switch t.Kind {
 	case ThingNodeOff:
-		return fmt.Sprintf("node %q is powered off", t.Node)
+		return fmt.Sprintf("node %q is powered off", t.nodeName())
 	case ThingStep:
 		return fmt.Sprintf("step %s is not undone", t.Call.Name)
 	}
@@ -97,11 +97,19 @@ func (t Thing) String() string {
 func (t Thing) Reverted() string {
 	switch t.Kind {
 	case ThingNodeOff:
-		return fmt.Sprintf("powered on node %q", t.Node)
+		return fmt.Sprintf("powered on node %q", t.nodeName())
 	case ThingStep:
 		return "undid step " + t.Call.Name
 	}
 	return "removed the VMs of the run"
+}
+
+// nodeName is the name of the node for readers; journals of earlier versions have only its id.
+func (t Thing) nodeName() string {
+	if len(t.Names) > 0 {
+		return t.Names[0]
+	}
+	return t.Node
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

@@ -55,7 +55,7 @@ func (n *Nodes) down(ctx context.Context, index int, how taking) error {
 	if err := n.fleet.fail.At(how.before); err != nil {
 		return err
 	}
-	return n.fleet.journal.Intend(control.Thing{Kind: control.ThingNodeOff, Node: node.ID, Soft: how.operation == interval.OperationNodeShutdown}, func() error {
+	return n.fleet.journal.Intend(control.Thing{Kind: control.ThingNodeOff, Node: node.ID, Names: []string{node.Name}, Soft: how.operation == interval.OperationNodeShutdown}, func() error {
 		hit := n.fleet.onNode(node.ID)
 		n.fleet.notePowerCut(hit)
 		n.fleet.flee(hit, node.ID)
