@@ -41,6 +41,18 @@ func Sync(path string) error {
 	return f.Sync()
 }
 
+// OpenRoot opens a folder as os.OpenRoot does, which waits for the writer of a pipe in the place of the folder.
+func OpenRoot(dir string) (*os.Root, error) {
+	if dir == "" {
+		return os.OpenRoot(dir)
+	}
+	root, err := os.OpenRoot(dir + string(filepath.Separator) + ".") // which only a folder has
+	if failed := (*fs.PathError)(nil); errors.As(err, &failed) {
+		failed.Path = dir
+	}
+	return root, err
+}
+
 // ReadFile reads a file of at most bytesMax bytes. It refuses what is not a regular file, such as a pipe, which would block; a link to
 // one is followed.
 func ReadFile(path string, bytesMax int64) ([]byte, error) {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -91,4 +92,39 @@ func TestCheckTree(t *testing.T) {
 	if err := durable.CheckTree(dir, "store"); !errors.Is(err, durable.ErrForeign) {
 		t.Error(err)
 	}
+}
+
+// TestFolderIsAPipe: a pipe in the place of a folder is an error, and nothing waits for its writer.
+func TestFolderIsAPipe(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := durable.OpenFolder(pipe); !errors.Is(err, syscall.ENOTDIR) || err.Error() != "open "+pipe+": not a directory" {
+		t.Error(err)
+	}
+	if _, err := durable.LockDir(pipe, syscall.LOCK_SH); !errors.Is(err, syscall.ENOTDIR) {
+		t.Error(err)
+	}
+	if _, err := durable.OpenRoot(""); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+}
+
+// TestLockOfOthers: who may read a folder can hold its lock forever.
+func TestLockOfOthers(t *testing.T) {
+	dir := t.TempDir()
+	release, err := durable.LockDir(dir, syscall.LOCK_EX)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := durable.LockDir(dir, syscall.LOCK_SH); err == nil || !strings.Contains(err.Error(), "another process holds the lock") {
+		t.Error(err)
+	}
+	release()
+	again, err := durable.LockDir(dir, syscall.LOCK_SH)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again()
 }

@@ -29,7 +29,7 @@ type Folder struct {
 
 // OpenFolder opens an existing folder.
 func OpenFolder(dir string) (*Folder, error) {
-	root, err := os.OpenRoot(dir)
+	root, err := OpenRoot(dir)
 	if err != nil {
 		return nil, err
 	}

@@ -4,15 +4,23 @@ package durable
 
 import (
 	"errors"
+	"fmt"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
+// Holders of locks of folders write or remove a few files meanwhile. But every process that may read a folder can lock it, forever.
+const (
+	lockWaitMax = 5 * time.Second
+	lockPause   = 10 * time.Millisecond
+)
+
 // LockDir locks a folder: shared for writing a file there, exclusive for removing partly written ones. The kernel releases the
-// lock when its holder dies.
+// lock when its holder dies. Without LOCK_NB, it waits some seconds for another holder.
 func LockDir(dir string, how int) (release func(), err error) {
-	d, err := os.Open(dir)
+	d, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -20,7 +28,17 @@ func LockDir(dir string, how int) (release func(), err error) {
 }
 
 func lockOpen(d *os.File, how int) (release func(), err error) {
-	if err := unix.Flock(int(d.Fd()), how); err != nil {
+	for until := time.Now().Add(lockWaitMax); ; time.Sleep(lockPause) {
+		err = unix.Flock(int(d.Fd()), how|unix.LOCK_NB)
+		if !errors.Is(err, unix.EWOULDBLOCK) || how&unix.LOCK_NB != 0 {
+			break
+		}
+		if time.Now().After(until) {
+			err = fmt.Errorf("lock %q: another process holds the lock for more than %v: %w", d.Name(), lockWaitMax, err)
+			break
+		}
+	}
+	if err != nil {
 		_ = d.Close()
 		return nil, err
 	}
