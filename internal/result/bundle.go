@@ -13,6 +13,7 @@ import (
 	"path"
 	"slices"
 
+	"github.com/braggdev/bragg/internal/durable"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/result/frame"
 	"github.com/braggdev/bragg/internal/result/rollup"
@@ -45,7 +46,7 @@ type Bundle struct {
 
 // Open opens the bundle in dir.
 func Open(dir string) (*Bundle, error) {
-	root, err := os.OpenRoot(dir)
+	root, err := durable.OpenRoot(dir)
 	if err != nil {
 		return nil, fmt.Errorf("open bundle: %w", err)
 	}
@@ -196,6 +197,9 @@ func (b *Bundle) Attachments() ([]string, error) {
 		}
 		if err != nil {
 			return err
+		}
+		if name == attachmentsDir && !d.IsDir() {
+			return fmt.Errorf("%w: it is not a folder", ErrDamaged)
 		}
 		if d.Type().IsRegular() && d.Name()[0] != '.' {
 			names = append(names, name[len(attachmentsDir)+1:])

@@ -1,6 +1,7 @@
 package result_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -85,5 +86,25 @@ func TestRoundTrip(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, ".reserve")); err == nil {
 		t.Error("the reserve was not given back")
+	}
+}
+
+// TestFileInPlaceOfAttachments: a file instead of the folder is damage, and attachments are not read from it.
+func TestFileInPlaceOfAttachments(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run-1")
+	w, err := result.Create(dir, manifest("run-1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(w.Close(), os.WriteFile(filepath.Join(dir, "attachments"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	b, err := result.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if names, err := b.Attachments(); !errors.Is(err, result.ErrDamaged) {
+		t.Errorf("%q, %v", names, err)
 	}
 }
