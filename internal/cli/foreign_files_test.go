@@ -52,7 +52,7 @@ run:
   - workload.Start: {workload_name: Load, runtime_secs: 1}
 `
 
-// TestNothingIsWrittenThroughForeignFiles puts a link, a second name of a file, a pipe and a folder into the place of everything that
+// TestNothingIsWrittenThroughForeignFiles puts a link, a second name of a file, a pipe, an empty file and a folder into the place of everything that
 // Bragg writes into folders that others may have made. The file or folder behind it, which has the content that Bragg expects, stays as it
 // is, and no command waits for a pipe or calls it a defect of its own.
 func TestNothingIsWrittenThroughForeignFiles(t *testing.T) {
@@ -105,6 +105,7 @@ var plants = []struct {
 	{"link", func(path, outside string) error { return os.Symlink(outside, path) }},
 	{"hard link", func(path, outside string) error { return os.Link(outside, path) }},
 	{"pipe", func(path, _ string) error { return syscall.Mkfifo(path, 0o600) }},
+	{"file", func(path, _ string) error { return os.WriteFile(path, nil, 0o600) }},
 	{"folder", func(path, _ string) error { return os.MkdirAll(filepath.Join(path, "kept"), 0o700) }},
 }
 
@@ -126,7 +127,7 @@ func foreign(t *testing.T, template, name string, plant struct {
 			t.Fatal(err)
 		}
 	}
-	if info, err := os.Stat(outside); err == nil && info.IsDir() && plant.name != "link" {
+	if info, err := os.Stat(outside); err == nil && info.IsDir() && (plant.name == "hard link" || plant.name == "folder") {
 		return // a folder has one name, and one in its place is as good
 	}
 	if err := plant.make(path, outside); err != nil {
@@ -159,6 +160,25 @@ func placeOf(t *testing.T, runs, name string) string {
 		t.Fatalf("%s: none", path)
 	}
 	return found[0]
+}
+
+// TestDoctorCreatesNothingElsewhere: what doctor tries in a runs folder it tries with new files.
+func TestDoctorCreatesNothingElsewhere(t *testing.T) {
+	t.Parallel()
+	runs, outside := t.TempDir(), t.TempDir()
+	planted := filepath.Join(runs, ".doctor-direct") // a name that is easy to guess
+	if err := os.Symlink(filepath.Join(outside, "fresh"), planted); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, errs := inProcess(t, "doctor", "--runs", runs); code == diag.ExitInternal {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
+	if after := contentOf(t, outside); strings.Count(after, "\n") != 1 {
+		t.Errorf("created outside of the runs folder:\n%s", after)
+	}
+	if _, err := os.Lstat(planted); err != nil {
+		t.Errorf("a file of others was removed: %v", err)
+	}
 }
 
 // contentOf describes all files below a folder. That of a run that goes on, or of a journal that is read, may get other times of access only.

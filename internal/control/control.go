@@ -196,7 +196,10 @@ func readControllerID(path string) (string, error) {
 	}
 	id := strings.TrimSpace(string(data))
 	if raw, err := hex.DecodeString(id); err != nil || len(raw) != 16 {
-		return "", fmt.Errorf("read controller identity %q: not 32 hex digits", path)
+		return "", &diag.Error{
+			Code: "damaged-controller", Exit: diag.ExitData, Message: fmt.Sprintf("read controller identity %q: not 32 hex digits", path),
+			Hint: "remove it: the next run makes a new one, and bragg clean does not need it",
+		}
 	}
 	return id, nil
 }

@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 )
@@ -36,5 +37,31 @@ func TestFileSystemsWithoutModes(t *testing.T) {
 		if now, err := os.Lstat(dir); err != nil || now.Mode() != info.Mode() {
 			t.Errorf("%s: afterwards %v, %v", name, now, err)
 		}
+	}
+}
+
+// TestStepWithoutCall: a journal that was made by others may have a step that no program writes.
+func TestStepWithoutCall(t *testing.T) {
+	runs := t.TempDir()
+	if err := makeControl(runs); err != nil {
+		t.Fatal(err)
+	}
+	var text []byte
+	for i, r := range []record{
+		{Kind: recordHeader, Header: &Header{Format: journalFormat, Run: "run-1"}},
+		{Kind: recordIntent, Thing: &Thing{Kind: ThingStep, Step: 3}},
+	} {
+		r.Seq = uint64(i + 1)
+		line, err := encodeRecord(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = append(text, line...)
+	}
+	if err := os.WriteFile(journalPath(runs, "run-1"), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := RecoverRun(runs, "run-1"); err == nil || !strings.Contains(err.Error(), "record 2 has a step without its call") {
+		t.Errorf("%v, %v", left, err)
 	}
 }

@@ -88,6 +88,9 @@ func fold(records []record) (Leftover, *Journal, error) {
 		return left, nil, fmt.Errorf("format %d is newer than this program knows (%d)", j.header.Format, journalFormat)
 	}
 	for _, r := range records {
+		if r.Thing != nil && r.Thing.Kind == ThingStep && r.Thing.Call == nil {
+			return left, nil, fmt.Errorf("record %d has a step without its call", r.Seq)
+		}
 		j.seq = r.Seq
 		j.note(r)
 		left.LastRecord = r.At

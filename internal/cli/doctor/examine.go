@@ -141,16 +141,22 @@ func examineSpace(dir string) examination {
 
 func examineDirect(dir string) examination {
 	e := examination{Name: "direct I/O", Health: healthGood, Found: "works in the runs folder"}
-	name := filepath.Join(dir, ".doctor-direct")
-	fd, err := unix.Open(name, unix.O_CREAT|unix.O_RDWR|unix.O_DIRECT|unix.O_CLOEXEC, 0o600)
+	// A new file: what has a name that can be guessed may be a link of others.
+	f, err := os.CreateTemp(dir, ".doctor-*")
+	if err != nil {
+		e.Health, e.Found = healthLess, err.Error()
+		return e
+	}
+	defer os.Remove(f.Name())
+	defer f.Close()
+	fd, err := unix.Open(f.Name(), unix.O_RDWR|unix.O_DIRECT|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		e.Health = healthMissing
 		e.Found = "refused: " + err.Error()
 		e.Advice = "no O_DIRECT on this file system: load would measure the page cache; choose another with --runs DIR"
-		_ = os.Remove(name) // open may have created the file before it failed
 		return e
 	}
-	if err := errors.Join(unix.Close(fd), os.Remove(name)); err != nil {
+	if err := unix.Close(fd); err != nil {
 		e.Health, e.Found = healthLess, err.Error()
 	}
 	return e
