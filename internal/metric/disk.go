@@ -37,7 +37,9 @@ const (
 // the error that breaks the disk permanently. After a panic the database is not called again: a lock that is still held would
 // block the caller forever.
 type disk struct {
-	db *tsdb.DB
+	db     *tsdb.DB          // nil if only queries are possible
+	source storage.Queryable // of db, or of its blocks
+	end    func() error      // closes the source; nil: it was never opened
 
 	mu        sync.Mutex // guards the fields below; taken only inside attempt
 	app       storage.AppenderV2
@@ -79,7 +81,9 @@ func openDisk(dir string) (*disk, error) {
 		committed: time.Now(), due: make(chan struct{}, 1), stop: stop, kept: make(chan struct{}), broken: make(chan struct{}),
 	}
 	err := d.survive(func() (err error) {
-		d.db, err = tsdb.Open(dir, slog.New(slog.DiscardHandler), nil, options, nil)
+		if d.db, err = tsdb.Open(dir, slog.New(slog.DiscardHandler), nil, options, nil); err == nil {
+			d.source, d.end = d.db, d.db.Close
+		}
 		return err
 	})
 	if err != nil {
@@ -296,9 +300,9 @@ func (d *disk) close() error {
 	err := d.fault()
 	switch {
 	case err == nil:
-		return d.do(func() error { return d.db.Close() })
-	case d.db != nil && d.idle():
-		return errors.Join(err, d.survive(func() error { return d.db.Close() }))
+		return d.do(d.end)
+	case d.end != nil && d.idle():
+		return errors.Join(err, d.survive(d.end))
 	}
 	return err
 }

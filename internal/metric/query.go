@@ -79,7 +79,7 @@ func (s *Store) Range(ctx context.Context, expr string, w Window) ([]Series, err
 
 func (s *Store) matrix(ctx context.Context, expr string, w Window, step time.Duration) ([]Series, error) {
 	from, to := s.millis(w.FromNanos), s.millis(w.ToNanos)
-	q, err := s.engine.NewRangeQuery(ctx, s.disk.db, nil, expr, time.UnixMilli(from), time.UnixMilli(to), step)
+	q, err := s.engine.NewRangeQuery(ctx, s.disk.source, nil, expr, time.UnixMilli(from), time.UnixMilli(to), step)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func (s *Store) Instant(ctx context.Context, expr string, atNanos int64) ([]Seri
 }
 
 func (s *Store) vector(ctx context.Context, expr string, atNanos int64) ([]Series, error) {
-	q, err := s.engine.NewInstantQuery(ctx, s.disk.db, nil, expr, time.UnixMilli(s.millis(atNanos)))
+	q, err := s.engine.NewInstantQuery(ctx, s.disk.source, nil, expr, time.UnixMilli(s.millis(atNanos)))
 	if err != nil {
 		return nil, err
 	}

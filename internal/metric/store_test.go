@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -276,6 +277,58 @@ func TestQueriesAreBounded(t *testing.T) {
 	if got := one(t, s, "1 + 1", 5e9); got != 2 {
 		t.Errorf("1 + 1 = %v", got)
 	}
+}
+
+// TestQueriesWriteNothing: a finished store may be in a folder of others. Several queries at once get its values, and leave it as it is.
+func TestQueriesWriteNothing(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), metric.Dir)
+	s, err := metric.Open(dir, testManifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fill(t, s, 10)
+	want := one(t, s, `sum(bragg_operations_total)`, 10e9)
+	if err := errors.Join(s.Persist(), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	before := filesOf(t, dir)
+	for range 2 {
+		again, err := metric.OpenBlocks(dir, testManifest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer again.Close()
+		if got := one(t, again, `sum(bragg_operations_total)`, 10e9); got != want {
+			t.Errorf("%v after reopening, %v before", got, want)
+		}
+		if after := filesOf(t, dir); after != before {
+			t.Errorf("changed:\n%sinto\n%s", before, after)
+		}
+	}
+	if s, err := metric.OpenBlocks(t.TempDir(), testManifest); err == nil {
+		_ = s.Close()
+		t.Error("a folder without blocks was opened")
+	}
+}
+
+// filesOf lists the files below a folder, with their sizes and times.
+func filesOf(t *testing.T, dir string) string {
+	t.Helper()
+	var b strings.Builder
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil {
+			fmt.Fprintf(&b, "%s %v %d %v\n", path, info.Mode(), info.Size(), info.ModTime())
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
 }
 
 func TestReopen(t *testing.T) {

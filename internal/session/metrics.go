@@ -68,13 +68,13 @@ func (q *queries) close() {
 	}
 }
 
-// Metrics opens the metric store of a run for queries. A store that is missing, incomplete or in use is rebuilt from
+// Metrics opens the metric store of a run for queries. A store that is missing or incomplete is rebuilt from
 // the record in a temporary folder. The returned function closes it.
 func Metrics(ctx context.Context, b *result.Bundle) (*metric.Store, func() error, error) {
 	dir := filepath.Join(b.Dir(), metric.Dir)
-	// The library writes in its folder as it opens it. A store with links to other files is not opened.
+	// A store with links to other files, or pipes, is not opened.
 	if _, err := os.Lstat(filepath.Join(dir, completeMark)); err == nil && durable.CheckTree(b.Dir(), metric.Dir) == nil {
-		if store, err := metric.Open(dir, b.Manifest()); err == nil {
+		if store, err := metric.OpenBlocks(dir, b.Manifest()); err == nil {
 			return store, store.Close, nil
 		}
 	}
