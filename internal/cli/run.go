@@ -237,8 +237,7 @@ func reportRun(p *console.Process, outcome session.Outcome, q queue) error {
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(outcome.Dir, "report.html")
-	if err := results.WriteHTML(path, read); err != nil {
+	if err := results.WriteHTML(b, "report.html", read); err != nil {
 		return err
 	}
 	if q.json {
@@ -252,7 +251,7 @@ func reportRun(p *console.Process, outcome session.Outcome, q queue) error {
 	if err := brief(p.Stdout, read); err != nil && !errors.Is(err, syscall.EPIPE) {
 		return err
 	}
-	fmt.Fprintf(p.Stdout, "\nreport: %s\n  full report in the terminal: %s\n", textio.Lines(path), textio.Lines(textio.Shell("bragg", "report", outcome.Dir)))
+	fmt.Fprintf(p.Stdout, "\nreport: %s\n  full report in the terminal: %s\n", textio.Lines(filepath.Join(outcome.Dir, "report.html")), textio.Lines(textio.Shell("bragg", "report", outcome.Dir)))
 	for _, problem := range outcome.Problems {
 		fmt.Fprintf(p.Stderr, "bragg: %s\n", textio.Lines(problem))
 	}

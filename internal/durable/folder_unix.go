@@ -18,6 +18,43 @@ import (
 // Nothing was written.
 var ErrForeign = errors.New("not written")
 
+// ErrIrregular means that a name is not that of a regular file within its folder.
+var ErrIrregular = errors.New("not a regular file")
+
+// StatWithin describes a file. Links are followed within the folder.
+func StatWithin(root *os.Root, name string) (fs.FileInfo, error) {
+	info, err := root.Stat(name)
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		return info, err
+	}
+	if link, e := root.Lstat(name); e == nil && link.Mode()&fs.ModeSymlink != 0 {
+		return nil, fmt.Errorf("%w, but a link to a file outside of the folder", ErrIrregular)
+	}
+	return nil, err
+}
+
+// OpenRegular opens a regular file for reading. Links are followed within the folder.
+func OpenRegular(root *os.Root, name string) (*os.File, error) {
+	info, err := StatWithin(root, name) // before it is opened: to open a device may have effects
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, ErrIrregular
+	}
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe may have taken its place, and blocks
+	if err != nil {
+		return nil, err
+	}
+	if info, err = f.Stat(); err == nil && !info.Mode().IsRegular() {
+		err = ErrIrregular
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
 // Folder writes below a folder of unknown origin, such as a copied or unpacked one. Names are slash-separated and relative. Whatever
 // they are, nothing is written outside of the folder, and nothing through a link: a file that is replaced gets a new name, and one that is
 // opened must be a regular file with this one name.
@@ -35,6 +72,9 @@ func OpenFolder(dir string) (*Folder, error) {
 	}
 	return &Folder{root}, nil
 }
+
+// FolderOf is the folder that was opened as root, which the caller closes.
+func FolderOf(root *os.Root) *Folder { return &Folder{root} }
 
 // Path is the path of a name in the folder, as the folder was opened.
 func (f *Folder) Path(name string) string {

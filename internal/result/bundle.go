@@ -110,27 +110,20 @@ func (b *Bundle) document(name string) ([]byte, error) {
 }
 
 func (b *Bundle) openRegular(name string) (*os.File, error) {
-	// Checked before opening, because opening a pipe would block.
-	info, err := b.stat(name)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%w: %s: not a regular file", ErrDamaged, name)
-	}
-	return b.root.Open(name)
+	f, err := durable.OpenRegular(b.root, name)
+	return f, damaged(name, err)
 }
 
-// stat describes a file. A link that leads out of the folder is damage.
-func (b *Bundle) stat(name string) (fs.FileInfo, error) {
-	info, err := b.root.Stat(name)
-	if err == nil || errors.Is(err, fs.ErrNotExist) {
-		return info, err
+func damaged(name string, err error) error {
+	if errors.Is(err, durable.ErrIrregular) {
+		return fmt.Errorf("%w: %s: %w", ErrDamaged, name, err)
 	}
-	if link, e := b.root.Lstat(name); e == nil && link.Mode()&fs.ModeSymlink != 0 {
-		return nil, fmt.Errorf("%w: %s: is a link to a file outside of the bundle", ErrDamaged, name)
-	}
-	return nil, err
+	return err
+}
+
+// ReplaceFile writes a file of the folder that was opened, whatever is at its path by now: see ReplaceFile.
+func (b *Bundle) ReplaceFile(name string, write func(io.Writer) error) error {
+	return replaceIn(durable.FolderOf(b.root), name, write)
 }
 
 // Close releases the folder.

@@ -2,6 +2,7 @@ package result_test
 
 import (
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -106,5 +107,37 @@ func TestFileInPlaceOfAttachments(t *testing.T) {
 	defer b.Close()
 	if names, err := b.Attachments(); !errors.Is(err, result.ErrDamaged) {
 		t.Errorf("%q, %v", names, err)
+	}
+}
+
+// TestReplacedFolder: a report goes into the folder that was opened, also if there is a link to another one in its place by now.
+func TestReplacedFolder(t *testing.T) {
+	runs, outside := t.TempDir(), t.TempDir()
+	dir, moved := filepath.Join(runs, "run-1"), filepath.Join(runs, "moved")
+	w, err := result.Create(dir, manifest("run-1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b, err := result.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if err := errors.Join(os.Rename(dir, moved), os.Symlink(outside, dir)); err != nil {
+		t.Fatal(err)
+	}
+	err = b.ReplaceFile("report.html", func(w io.Writer) error {
+		_, err := io.WriteString(w, "report")
+		return err
+	})
+	text, readErr := os.ReadFile(filepath.Join(moved, "report.html"))
+	if err != nil || readErr != nil || string(text) != "report" {
+		t.Errorf("%v, %v: %q", err, readErr, text)
+	}
+	if entries, _ := os.ReadDir(outside); len(entries) > 0 {
+		t.Errorf("outside: %v", entries)
 	}
 }

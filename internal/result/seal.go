@@ -12,6 +12,8 @@ import (
 	"path"
 	"slices"
 	"time"
+
+	"github.com/braggdev/bragg/internal/durable"
 )
 
 // Seal is the content of seal.json: the end of the run and the hash of every file of the bundle.
@@ -105,11 +107,11 @@ func (w *Writer) writeSeal(s Summary) error {
 func (b *Bundle) files() ([]string, error) {
 	var names []string
 	for _, name := range []string{manifestFile, planFile, eventsFile, intervalsFile, rollupsFile, samplesFile, summaryFile} {
-		_, err := b.stat(name)
+		_, err := durable.StatWithin(b.root, name)
 		if err == nil {
 			names = append(names, name)
 		} else if !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
+			return nil, damaged(name, err)
 		}
 	}
 	attached, err := b.Attachments()

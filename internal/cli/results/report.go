@@ -128,15 +128,14 @@ func reportHere(p *console.Process, b *result.Bundle, run *document.Run, redact 
 	if redact {
 		name = "report-redacted.html"
 	}
-	path := filepath.Join(b.Dir(), name)
-	err := WriteHTML(path, run)
+	err := WriteHTML(b, name, run)
 	switch {
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		fmt.Fprintf(p.Stderr, "bragg: the folder of the run is read-only: HTML report not written; choose a file with --out FILE\n")
 	case err != nil:
 		return err
 	default:
-		if _, err := fmt.Fprintf(p.Stdout, "\nreport: %s\n", textio.Lines(path)); err != nil {
+		if _, err := fmt.Fprintf(p.Stdout, "\nreport: %s\n", textio.Lines(filepath.Join(b.Dir(), name))); err != nil {
 			return err
 		}
 	}
@@ -162,8 +161,8 @@ func SaveJUnit(p *console.Process, path string, all []report.Ran) error {
 }
 
 // WriteHTML writes the report of a run as a page into its folder, which may have been made by others: a link there is replaced.
-func WriteHTML(path string, run *document.Run) error {
-	return result.ReplaceFile(path, func(w io.Writer) error { return page.HTML(w, run) })
+func WriteHTML(b *result.Bundle, name string, run *document.Run) error {
+	return b.ReplaceFile(name, func(w io.Writer) error { return page.HTML(w, run) })
 }
 
 // saveFile replaces a file that the user named atomically; a link leads to it. A file that is not regular, like /dev/stdout, is written
