@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/durable"
 )
 
 // The names below a runs folder that Bragg writes; RUN stands for the folder of a run. Names in a finished and in a dead run that the
@@ -178,6 +179,24 @@ func TestDoctorCreatesNothingElsewhere(t *testing.T) {
 	}
 	if _, err := os.Lstat(planted); err != nil {
 		t.Errorf("a file of others was removed: %v", err)
+	}
+}
+
+// TestLockOfOthersIsReported: who may enter a runs folder can lock what is in it, and no command waits for that, or calls it a defect.
+func TestLockOfOthersIsReported(t *testing.T) {
+	t.Parallel()
+	runs := filepath.Join(t.TempDir(), "runs")
+	quick := filepath.Join(t.TempDir(), "quick")
+	writeScenario(t, quick, quickScenario)
+	first := startBragg(t, nil, "run", quick, "--target", "fake:2", "--runs", runs)
+	_ = first.exitCode(t)
+	release, err := durable.LockDir(placeOf(t, runs, "RUN"), syscall.LOCK_EX)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	if code, _, errs := inProcess(t, "report", "last", "--runs", runs); code != diag.ExitLocked || !strings.Contains(errs, "another process holds the lock") {
+		t.Errorf("exit code %d: %s", code, errs)
 	}
 }
 

@@ -115,11 +115,14 @@ func explain(err error) *diag.Error {
 	case errors.Is(err, durable.ErrForeign):
 		told.Exit, told.Code = diag.ExitRefused, "foreign-file"
 		told.Hint = "bragg did not create it: look where it leads, and remove it"
+	case errors.Is(err, durable.ErrLocked):
+		told.Exit, told.Code = diag.ExitLocked, "locked-folder"
+		told.Hint = "another program locks the folder, which bragg never does for long: lsof +D shows it"
 	case errors.Is(err, result.ErrDamaged):
 		told.Hint = "the bundle was modified or damaged; bragg runs show RUN lists the files"
 	case errors.Is(err, result.ErrNewer):
 		told.Hint = "it was written by a newer bragg: update this one"
-	case errors.Is(err, os.ErrNotExist), errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.ENOTDIR):
+	case errors.Is(err, os.ErrNotExist), errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ENOTEMPTY):
 	default:
 		told.Exit, told.Code = diag.ExitInternal, "defect"
 		told.Hint = "internal error: please report it with the output of bragg --version"

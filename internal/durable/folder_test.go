@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -118,7 +117,7 @@ func TestLockOfOthers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := durable.LockDir(dir, syscall.LOCK_SH); err == nil || !strings.Contains(err.Error(), "another process holds the lock") {
+	if _, err := durable.LockDir(dir, syscall.LOCK_SH); !errors.Is(err, durable.ErrLocked) {
 		t.Error(err)
 	}
 	release()

@@ -17,6 +17,9 @@ const (
 	lockPause   = 10 * time.Millisecond
 )
 
+// ErrLocked means that a folder stayed locked for longer than bragg locks one.
+var ErrLocked = errors.New("another process holds the lock")
+
 // LockDir locks a folder: shared for writing a file there, exclusive for removing partly written ones. The kernel releases the
 // lock when its holder dies. Without LOCK_NB, it waits some seconds for another holder.
 func LockDir(dir string, how int) (release func(), err error) {
@@ -34,7 +37,7 @@ func lockOpen(d *os.File, how int) (release func(), err error) {
 			break
 		}
 		if time.Now().After(until) {
-			err = fmt.Errorf("lock %q: another process holds the lock for more than %v: %w", d.Name(), lockWaitMax, err)
+			err = fmt.Errorf("lock %q: %w for more than %v", d.Name(), ErrLocked, lockWaitMax)
 			break
 		}
 	}
