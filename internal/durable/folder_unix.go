@@ -134,7 +134,7 @@ func (f *Folder) refuse(name string, info fs.FileInfo) error {
 	case !info.Mode().IsRegular():
 		return f.foreign(name, "is not a regular file")
 	case ok && stat.Nlink > 1:
-		return f.foreign(name, "is a hard link; the file has "+strconv.FormatUint(uint64(stat.Nlink), 10)+" names")
+		return f.foreign(name, fmt.Sprintf("is a hard link; the file has %d names", stat.Nlink))
 	}
 	return nil
 }

@@ -46,7 +46,7 @@ func replaceIn(folder *durable.Folder, name string, write func(io.Writer) error)
 	if err != nil {
 		return err
 	}
-	defer folder.Remove(temporary) // already renamed after success
+	defer func() { _ = folder.Remove(temporary) }() // already renamed after success
 	w := bufio.NewWriter(f)
 	err = write(w)
 	if err == nil {
