@@ -240,7 +240,7 @@ bench-agents:
 # Parts of the soak, each of at most SOAK_LIMIT; docs/soak.md says what they prove, and has their last results, which the parts write there
 # themselves. Those of SOAK_OWN need programs that users install.
 SOAK_LIMIT := 40m
-SOAK_PARTS := agent outage killed killed-hosts killed-lab races rehearsals-lab rehearsals-ssh rehearsals-kube contract-kube rehearsals-vsphere killed-vsphere rehearsals-nutanix killed-nutanix faults-kube faults-vsphere faults-nutanix ova distribution guests corpus-nutanix corpus-others
+SOAK_PARTS := agent outage killed killed-hosts killed-lab races rehearsals-lab rehearsals-ssh rehearsals-kube contract-kube rehearsals-vsphere killed-vsphere rehearsals-nutanix killed-nutanix faults-kube faults-vsphere faults-nutanix ova distribution guests corpus-nutanix corpus-others statistics
 SOAK_OWN := dlio vdbench hammerdb
 
 # SOAK runs one part; TESTS is go test without results from the cache, one package at a time.
@@ -318,6 +318,10 @@ soak-distribution: $(CLOUD_IMAGE)
 
 soak-guests: $(CLOUD_IMAGE)
 	$(SOAK) guests -- env BRAGG_TEST_CLOUD_IMAGE=$(CLOUD_IMAGE) $(TESTS) ./internal/lab/rehearsal -run '^(TestDatabaseOnGuests|TestFilesOnGuests|TestPlaybookOnGuests)$$'
+
+soak-statistics:
+	$(SOAK) statistics -- env BRAGG_SOAK_STATISTICS=1 $(TESTS) ./internal/stat ./internal/compare ./internal/steady ./internal/evaluate ./internal/knee \
+		-run '^(TestBetweenCoversWhatCorrelates|TestBootstrapErrorOfAutoregression|TestStableHistories|TestInjectedChange|TestErrorRates|TestHeadlineErrorRates|TestCostErrorRates|TestGateErrorRate|TestTrendErrorRates|TestLabelledSeries|TestFewValues|TestNoisyKnee|TestRollupsChangeNothing)$$'
 
 soak-corpus-nutanix: build
 	$(SOAK) corpus-nutanix -- env BRAGG_CORPUS=all $(TESTS) ./internal/cli -run '^TestCorpusRehearses$$/^nutanix$$'

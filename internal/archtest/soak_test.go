@@ -38,7 +38,7 @@ func TestSoakRunsWhatIsLeftToIt(t *testing.T) {
 
 // leavesToSoak reports whether a file skips tests for the soak, or marks rehearsals with Soak: true.
 func leavesToSoak(tree *ast.File) (yes bool) {
-	skips := []string{"testreq.Soak", "testreq.CloudImage", "testreq.OVA", "programtest.SoakOnly"}
+	skips := []string{"testreq.Soak", "testreq.Rounds", "testreq.CloudImage", "testreq.OVA", "programtest.SoakOnly"}
 	ast.Inspect(tree, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.SelectorExpr:

@@ -10,6 +10,7 @@ import (
 	"github.com/braggdev/bragg/internal/finding"
 	"github.com/braggdev/bragg/internal/report/document"
 	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/testreq"
 )
 
 // cut gives a run a power cut with this cost; back is in seconds, and negative where the load ended before that.
@@ -52,25 +53,27 @@ func shift(t *testing.T, c *compare.Comparison, name string) *compare.Shift {
 	return nil
 }
 
-// TestCostErrorRates: of 200 pairs of sets with the same cost, at most 5 % have any that is called different; a recovery that takes twice as
+// TestCostErrorRates: of all pairs of sets with the same cost, at most 5 % have any that is called different; a recovery that takes twice as
 // long is called different in at least 95 %.
 func TestCostErrorRates(t *testing.T) {
-	const seed, pairs = 51, 200
-	s := newSource(seed, 0.02)
-	alarms, found := 0, 0
-	for range pairs {
-		c := sets(t, s.cuts(4, 0.3, 2, 30, 5000), s.cuts(4, 0.3, 2, 30, 5000))
-		if slices.ContainsFunc(c.Costs[0].Figures, func(f compare.Shift) bool { return f.Verdict == compare.Different }) {
-			alarms++
+	testreq.Rounds(t, 60, 200, func(t *testing.T, pairs int) {
+		const seed = 51
+		s := newSource(seed, 0.02)
+		alarms, found := 0, 0
+		for range pairs {
+			c := sets(t, s.cuts(4, 0.3, 2, 30, 5000), s.cuts(4, 0.3, 2, 30, 5000))
+			if slices.ContainsFunc(c.Costs[0].Figures, func(f compare.Shift) bool { return f.Verdict == compare.Different }) {
+				alarms++
+			}
+			if c = sets(t, s.cuts(5, 0.3, 2, 30, 5000), s.cuts(5, 0.3, 2, 60, 5000)); shift(t, c, "recovery").Verdict == compare.Different {
+				found++
+			}
 		}
-		if c = sets(t, s.cuts(5, 0.3, 2, 30, 5000), s.cuts(5, 0.3, 2, 60, 5000)); shift(t, c, "recovery").Verdict == compare.Different {
-			found++
+		t.Logf("%d of %d pairs without a difference called different, %d with one", alarms, pairs, found)
+		if alarms > pairs*5/100 || found < pairs*95/100 {
+			t.Errorf("seed %d", seed)
 		}
-	}
-	t.Logf("%d of %d pairs without a difference called different, %d with one", alarms, pairs, found)
-	if alarms > pairs*5/100 || found < pairs*95/100 {
-		t.Errorf("seed %d", seed)
-	}
+	})
 }
 
 func TestCostsOfSets(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/stat"
+	"github.com/braggdev/bragg/internal/testreq"
 )
 
 // search runs a search against a scripted platform.
@@ -47,30 +48,30 @@ func TestSameRunsSameAnswer(t *testing.T) {
 
 // The interval holds the rate at which half of the runs meet the threshold, in about 95 % of searches.
 func TestNoisyKnee(t *testing.T) {
-	const seed = 7
-	searches, least := 100, 0.9
-	if testing.Short() {
-		searches, least = 20, 0.8
-	}
-	random := rand.New(rand.NewPCG(seed, 0))
-	for _, noise := range []float64{0.02, 0.1, 0.2} {
-		covered, runs, width := 0, 0, 0.0
-		for range searches {
-			knee := math.Exp(4 * (random.Float64() - 0.5))
-			a := search(RunsDefault, func(f float64) bool {
-				return random.Float64() < 1/(1+math.Exp(math.Log(f/knee)/noise))
-			})
-			runs += len(a.Runs)
-			width += math.Log(a.High / a.Low)
-			if a.Kind == Found && a.Low <= knee && knee <= a.High {
-				covered++
+	testreq.Rounds(t, 30, 100, func(t *testing.T, searches int) {
+		const seed = 7
+		n := float64(searches)
+		least := min(0.9, 0.95-2*math.Sqrt(0.95*0.05/n)) // less by two standard errors with few searches
+		random := rand.New(rand.NewPCG(seed, 0))
+		for _, noise := range []float64{0.02, 0.1, 0.2} {
+			covered, runs, width := 0, 0, 0.0
+			for range searches {
+				knee := math.Exp(4 * (random.Float64() - 0.5))
+				a := search(RunsDefault, func(f float64) bool {
+					return random.Float64() < 1/(1+math.Exp(math.Log(f/knee)/noise))
+				})
+				runs += len(a.Runs)
+				width += math.Log(a.High / a.Low)
+				if a.Kind == Found && a.Low <= knee && knee <= a.High {
+					covered++
+				}
+			}
+			t.Logf("noise %v: covered %d of %d, mean %.1f runs, interval × %.2f", noise, covered, searches, float64(runs)/n, math.Exp(width/n))
+			if share := float64(covered) / n; share < least {
+				t.Errorf("seed %d, noise %v: the interval holds the knee in %.1f %% of searches", seed, noise, share*100)
 			}
 		}
-		t.Logf("noise %v: covered %d of %d, mean %.1f runs, interval × %.2f", noise, covered, searches, float64(runs)/float64(searches), math.Exp(width/float64(searches)))
-		if share := float64(covered) / float64(searches); share < least {
-			t.Errorf("seed %d, noise %v: the interval holds the knee in %.1f %% of searches", seed, noise, share*100)
-		}
-	}
+	})
 }
 
 func TestAlwaysAndNeverMet(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/braggdev/bragg/internal/stat"
+	"github.com/braggdev/bragg/internal/testreq"
 )
 
 // history simulates runs with a spread of 2.5 % from run to run, whose level is multiplied by factor from index at on. One in twenty is
@@ -27,44 +28,48 @@ func history(random *rand.Rand, n, at int, factor float64, outliers bool) []floa
 	return list
 }
 
-// TestStableHistories: at most 5 % of 200 histories without a change have one.
+// TestStableHistories: at most 5 % of all histories without a change have one.
 func TestStableHistories(t *testing.T) {
-	const seed, histories = 17, 200
-	for _, n := range []int{8, 12, 20, 40} {
-		for _, outliers := range []bool{false, true} {
-			random := rand.New(rand.NewPCG(seed, 0))
-			changed := 0
-			for range histories {
-				if len(stat.Changes(history(random, n, n, 1, outliers))) > 0 {
-					changed++
+	testreq.Rounds(t, 60, 200, func(t *testing.T, histories int) {
+		const seed = 17
+		for _, n := range []int{8, 12, 20, 40} {
+			for _, outliers := range []bool{false, true} {
+				random := rand.New(rand.NewPCG(seed, 0))
+				changed := 0
+				for range histories {
+					if len(stat.Changes(history(random, n, n, 1, outliers))) > 0 {
+						changed++
+					}
+				}
+				t.Logf("%d runs, outliers %t: %d of %d changed", n, outliers, changed, histories)
+				if changed > histories*5/100 {
+					t.Errorf("seed %d: too many", seed)
 				}
 			}
-			t.Logf("%d runs, outliers %t: %d of %d changed", n, outliers, changed, histories)
-			if changed > histories*5/100 {
-				t.Errorf("seed %d: too many", seed)
-			}
 		}
-	}
+	})
 }
 
 // TestInjectedChange: a slowdown by 15 % is found within two runs of where it happened in at least 95 % of histories, also when only
 // the last two of twelve runs have it.
 func TestInjectedChange(t *testing.T) {
-	const seed, histories = 18, 200
-	for _, c := range []struct{ n, at int }{{20, 10}, {20, 15}, {12, 10}, {30, 5}} {
-		random := rand.New(rand.NewPCG(seed, 0))
-		found := 0
-		for range histories {
-			changes := stat.Changes(history(random, c.n, c.at, 0.85, false))
-			if slices.ContainsFunc(changes, func(at int) bool { return at >= c.at-2 && at <= c.at+2 }) {
-				found++
+	testreq.Rounds(t, 60, 200, func(t *testing.T, histories int) {
+		const seed = 18
+		for _, c := range []struct{ n, at int }{{20, 10}, {20, 15}, {12, 10}, {30, 5}} {
+			random := rand.New(rand.NewPCG(seed, 0))
+			found := 0
+			for range histories {
+				changes := stat.Changes(history(random, c.n, c.at, 0.85, false))
+				if slices.ContainsFunc(changes, func(at int) bool { return at >= c.at-2 && at <= c.at+2 }) {
+					found++
+				}
+			}
+			t.Logf("%d runs, change at %d: found in %d of %d", c.n, c.at, found, histories)
+			if found < histories*95/100 {
+				t.Errorf("seed %d: too few", seed)
 			}
 		}
-		t.Logf("%d runs, change at %d: found in %d of %d", c.n, c.at, found, histories)
-		if found < histories*95/100 {
-			t.Errorf("seed %d: too few", seed)
-		}
-	}
+	})
 }
 
 func TestChangesByHand(t *testing.T) {

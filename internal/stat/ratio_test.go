@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/braggdev/bragg/internal/stat"
+	"github.com/braggdev/bragg/internal/testreq"
 )
 
 func near(a, b, tolerance float64) bool { return math.Abs(a-b) <= tolerance*max(1e-12, math.Abs(b)) }
@@ -145,38 +146,40 @@ func runs(random *rand.Rand, n int, level, spread float64) []float64 {
 // and a slowdown of 10 % is called different in at least 95 %, with five runs each and a spread of 2.5 % from run to run (within the
 // 5 % up to which replicates of MLPerf count as reproduced).
 func TestErrorRates(t *testing.T) {
-	const seed, pairs = 12, 2000
-	random := rand.New(rand.NewPCG(seed, 0))
-	different := func(n, m int, levelB, spreadA, spreadB float64) float64 {
-		count := 0
-		for range pairs {
-			r, ok := stat.RatioOf(runs(random, n, 100, spreadA), runs(random, m, levelB, spreadB), 0)
-			if ok && r.P < stat.Level {
-				count++
+	testreq.Rounds(t, 500, 2000, func(t *testing.T, pairs int) {
+		const seed = 12
+		random := rand.New(rand.NewPCG(seed, 0))
+		different := func(n, m int, levelB, spreadA, spreadB float64) float64 {
+			count := 0
+			for range pairs {
+				r, ok := stat.RatioOf(runs(random, n, 100, spreadA), runs(random, m, levelB, spreadB), 0)
+				if ok && r.P < stat.Level {
+					count++
+				}
+			}
+			return float64(count) / float64(pairs)
+		}
+		for _, c := range []struct {
+			n, m             int
+			spreadA, spreadB float64
+		}{{2, 2, 0.025, 0.025}, {2, 2, 0, 0}, {3, 3, 0.025, 0.025}, {3, 3, 0.1, 0.01}, {5, 5, 0.025, 0.025}, {5, 5, 0.005, 0.1},
+			{2, 10, 0.025, 0.025}, {3, 10, 0.05, 0.01}, {4, 10, 0.05, 0.01}, {10, 10, 0.025, 0.025}} {
+			got := different(c.n, c.m, 100, c.spreadA, c.spreadB)
+			t.Logf("A/A, %d and %d runs, spread %v and %v: %.2f %% called different", c.n, c.m, c.spreadA, c.spreadB, 100*got)
+			most := 0.05 + 2*math.Sqrt(0.05*0.95/float64(pairs)) // 5 %, and two standard errors
+			if c.spreadA != c.spreadB {
+				most += 0.005 // Welch's approximation is slightly liberal with few runs and unequal spread
+			}
+			if got > most {
+				t.Errorf("seed %d: too many", seed)
 			}
 		}
-		return float64(count) / pairs
-	}
-	for _, c := range []struct {
-		n, m             int
-		spreadA, spreadB float64
-	}{{2, 2, 0.025, 0.025}, {2, 2, 0, 0}, {3, 3, 0.025, 0.025}, {3, 3, 0.1, 0.01}, {5, 5, 0.025, 0.025}, {5, 5, 0.005, 0.1},
-		{2, 10, 0.025, 0.025}, {3, 10, 0.05, 0.01}, {4, 10, 0.05, 0.01}, {10, 10, 0.025, 0.025}} {
-		got := different(c.n, c.m, 100, c.spreadA, c.spreadB)
-		t.Logf("A/A, %d and %d runs, spread %v and %v: %.2f %% called different", c.n, c.m, c.spreadA, c.spreadB, 100*got)
-		most := 0.06 // 5 %, and two standard errors of 2000 pairs
-		if c.spreadA != c.spreadB {
-			most = 0.065 // Welch's approximation is slightly liberal with few runs and unequal spread
+		for _, level := range []float64{90, 110} {
+			got := different(5, 5, level, 0.025, 0.025)
+			t.Logf("100 against %v, 5 runs each, spread 2.5 %%: %.2f %% called different", level, 100*got)
+			if got < 0.95 {
+				t.Errorf("seed %d: too few", seed)
+			}
 		}
-		if got > most {
-			t.Errorf("seed %d: too many", seed)
-		}
-	}
-	for _, level := range []float64{90, 110} {
-		got := different(5, 5, level, 0.025, 0.025)
-		t.Logf("100 against %v, 5 runs each, spread 2.5 %%: %.2f %% called different", level, 100*got)
-		if got < 0.95 {
-			t.Errorf("seed %d: too few", seed)
-		}
-	}
+	})
 }

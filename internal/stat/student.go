@@ -88,18 +88,24 @@ func shiftToExceed(critical, probability, df float64) float64 {
 	logFront := math.Ln2 + df/2*math.Log(df/2) - logGamma
 	const steps = 400
 	top := 1 + 12/math.Sqrt(2*df)
+	var at, weighted [steps + 1]float64 // the density does not depend on the shift
+	for i := range at {
+		s, weight := top*float64(i)/steps, 2.0
+		switch {
+		case i == 0 || i == steps:
+			weight = 1
+		case i%2 == 1:
+			weight = 4
+		}
+		s = max(s, 1e-12) // the density has a power of s below zero for df < 1
+		at[i], weighted[i] = s, weight*math.Exp(logFront+(df-1)*math.Log(s)-df*s*s/2)
+	}
 	power := func(shift float64) float64 {
 		sum := 0.0
-		for i := 0; i <= steps; i++ {
-			s, weight := top*float64(i)/steps, 2.0
-			switch {
-			case i == 0 || i == steps:
-				weight = 1
-			case i%2 == 1:
-				weight = 4
+		for i, s := range at {
+			if weighted[i] > 0 {
+				sum += weighted[i] * normalBelow(shift-critical*s)
 			}
-			s = max(s, 1e-12) // the density has a power of s below zero for df < 1
-			sum += weight * math.Exp(logFront+(df-1)*math.Log(s)-df*s*s/2) * normalBelow(shift-critical*s)
 		}
 		return sum * top / steps / 3
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/braggdev/bragg/internal/steady"
+	"github.com/braggdev/bragg/internal/testreq"
 )
 
 // shape is the noiseless course of a load: a factor for second i of n.
@@ -79,31 +80,33 @@ func (k *labelled) draw(random *rand.Rand, n int) []float64 {
 // TestLabelledSeries: 50 series of each kind, from two to ten minutes long. Steady or not is right for at least 95 % of each kind, as a
 // whole and after the warm-up; and so it is for latencies that change by 2.5 times as much, beside a rate that is flat.
 func TestLabelledSeries(t *testing.T) {
-	const seed, series = 11, 50
-	for _, latency := range []bool{false, true} {
-		random := rand.New(rand.NewPCG(seed, 0))
-		for _, k := range kinds {
-			whole, settled, end := 0, 0, 0
-			for range series {
-				n := 120 + random.IntN(480)
-				values := k.draw(random, n)
-				list := []steady.Series{{Name: "IOPS", Values: values}}
-				if latency {
-					other := labelled{shape: flat, noise: 0.05}
-					list = []steady.Series{{Name: "IOPS", Values: other.draw(random, n)}, {Name: "p99", Latency: true, Values: latencies(values)}}
+	testreq.Rounds(t, 20, 50, func(t *testing.T, series int) {
+		const seed = 11
+		for _, latency := range []bool{false, true} {
+			random := rand.New(rand.NewPCG(seed, 0))
+			for _, k := range kinds {
+				whole, settled, end := 0, 0, 0
+				for range series {
+					n := 120 + random.IntN(480)
+					values := k.draw(random, n)
+					list := []steady.Series{{Name: "IOPS", Values: values}}
+					if latency {
+						other := labelled{shape: flat, noise: 0.05}
+						list = []steady.Series{{Name: "IOPS", Values: other.draw(random, n)}, {Name: "p99", Latency: true, Values: latencies(values)}}
+					}
+					v, after := steady.Judge(list...), steady.WarmUp(list...)
+					whole += one(v.State == steady.Steady == k.steady)
+					settled += one(after.State == steady.Steady == (k.settles >= 0))
+					end += one(k.settles < 0 || math.Abs(float64(after.WarmUp)/float64(n)-k.settles) <= k.settlesWithin)
 				}
-				v, after := steady.Judge(list...), steady.WarmUp(list...)
-				whole += one(v.State == steady.Steady == k.steady)
-				settled += one(after.State == steady.Steady == (k.settles >= 0))
-				end += one(k.settles < 0 || math.Abs(float64(after.WarmUp)/float64(n)-k.settles) <= k.settlesWithin)
-			}
-			t.Logf("%-45s %d %d %d", k.name, whole, settled, end)
-			if least := series * 95 / 100; whole < least || settled < least || end < least {
-				t.Errorf("seed %d: %s (latency: %t): of %d, %d are right as a whole and %d after the warm-up, whose end is right in %d",
-					seed, k.name, latency, series, whole, settled, end)
+				t.Logf("%-45s %d %d %d", k.name, whole, settled, end)
+				if least := series * 95 / 100; whole < least || settled < least || end < least {
+					t.Errorf("seed %d: %s (latency: %t): of %d, %d are right as a whole and %d after the warm-up, whose end is right in %d",
+						seed, k.name, latency, series, whole, settled, end)
+				}
 			}
 		}
-	}
+	})
 }
 
 func latencies(values []float64) []float64 {
@@ -159,18 +162,20 @@ func TestVerdicts(t *testing.T) {
 
 // TestFewValues: of series too short for their noise, at most 5 % are called unsteady; most of the others remain undecided.
 func TestFewValues(t *testing.T) {
-	const seed, series = 14, 200
-	random := rand.New(rand.NewPCG(seed, 0))
-	for _, n := range []int{20, 30, 60} {
-		states := map[steady.State]int{}
-		for range series {
-			k := labelled{shape: flat, noise: 0.2}
-			states[steady.Judge(steady.Series{Name: "IOPS", Values: k.draw(random, n)}).State]++
+	testreq.Rounds(t, 60, 200, func(t *testing.T, series int) {
+		const seed = 14
+		random := rand.New(rand.NewPCG(seed, 0))
+		for _, n := range []int{20, 30, 60} {
+			states := map[steady.State]int{}
+			for range series {
+				k := labelled{shape: flat, noise: 0.2}
+				states[steady.Judge(steady.Series{Name: "IOPS", Values: k.draw(random, n)}).State]++
+			}
+			if states[steady.Unsteady] > series*5/100 || n == 20 && states[steady.TooShort] < series/2 {
+				t.Errorf("seed %d: of %d series with %d values: %v", seed, series, n, states)
+			}
 		}
-		if states[steady.Unsteady] > series*5/100 || n == 20 && states[steady.TooShort] < series/2 {
-			t.Errorf("seed %d: of %d series with %d values: %v", seed, series, n, states)
-		}
-	}
+	})
 }
 
 // TestLongSeries: a judgement of four thousand values, many of them changes, is bounded.

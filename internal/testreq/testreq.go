@@ -5,6 +5,7 @@
 package testreq
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -34,6 +35,23 @@ func Soak(t testing.TB, variable, why string) (value string) {
 		t.Skip(SoakOnly + why + " (" + variable + ")")
 	}
 	return value
+}
+
+// StatisticsVariable is set by the part of the soak that runs simulations with all their rounds.
+const StatisticsVariable = "BRAGG_SOAK_STATISTICS"
+
+// Rounds runs a simulation with few rounds in every run, and with many in the soak: few must tell a method that is broken from one that works,
+// many must show that its error rates are kept.
+func Rounds(t *testing.T, few, many int, simulate func(t *testing.T, rounds int)) {
+	t.Helper()
+	for _, rounds := range []int{few, many} {
+		t.Run(fmt.Sprintf("%d rounds", rounds), func(t *testing.T) {
+			if rounds == many {
+				Soak(t, StatisticsVariable, "the same simulation with more rounds")
+			}
+			simulate(t, rounds)
+		})
+	}
 }
 
 // Program returns the path of a program of PATH and skips where it is missing.
