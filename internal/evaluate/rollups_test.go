@@ -17,6 +17,7 @@ import (
 	"github.com/braggdev/bragg/internal/result/rollup"
 	"github.com/braggdev/bragg/internal/scenario"
 	"github.com/braggdev/bragg/internal/stat"
+	"github.com/braggdev/bragg/internal/testreq"
 )
 
 // eventful writes a run with everything that intervals can have: loads on several VMs, open and closed loops, prefills, second starts,
@@ -193,6 +194,9 @@ func TestRollupsChangeNothing(t *testing.T) {
 		t.Run(fmt.Sprintf("seed %d, %d s", seed, c.seconds), func(t *testing.T) {
 			if testing.Short() && c.seconds > 1000 {
 				t.Skip("a long run")
+			}
+			if c.seconds > 10_000 {
+				testreq.Soak(t, testreq.StatisticsVariable, "a run of hours, with the results and events of shorter ones")
 			}
 			dir := filepath.Join(t.TempDir(), "run")
 			m := result.Manifest{Run: "run", Created: time.Unix(1_700_000_000, 0), Engines: map[string]interval.Engine{
