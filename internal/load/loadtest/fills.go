@@ -4,12 +4,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 )
 
 // Fills keeps what a prefill made beside the disks of a workload, so that other tests of the package begin with copies of it: making and
 // starting an empty server takes seconds, and a copy tens of milliseconds. TestMain removes them at its end.
 type Fills struct {
+	mu     sync.Mutex
 	folder string
 	made   map[string]string // folder by kind
 }
@@ -17,6 +19,8 @@ type Fills struct {
 // Fill puts data of a kind into an empty folder. The first test makes it, with its own disks in the folder.
 func (f *Fills) Fill(t testing.TB, kind, folder string, fill func()) {
 	t.Helper()
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if kept := f.made[kind]; kept != "" {
 		copyFolder(t, kept, folder)
 		return

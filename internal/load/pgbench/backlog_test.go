@@ -100,6 +100,7 @@ func TestNeverBegunAfterFailures(t *testing.T) {
 // A load that cannot keep its rate counts what was due: done, or waiting at its end. One that can has nothing waiting, but for the moment of the end.
 func TestBacklogAtEnd(t *testing.T) {
 	needPostgreSQL(t)
+	t.Parallel()
 	const rate, seconds = 200, 3
 	w := prefilled(t, map[string]string{"scale": "1", "clients": "4", "threads": "2", "rate": fmt.Sprint(rate)})
 	w.Runtime = seconds * time.Second

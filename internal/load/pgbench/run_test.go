@@ -47,6 +47,7 @@ func run(t *testing.T, w load.Workload) (loadtest.Sum, string) {
 // Run itself holds its totals against pgbench's summary. Here, transactions are skipped, fail, and belong to several scripts.
 func TestOutcomes(t *testing.T) {
 	needPostgreSQL(t)
+	t.Parallel()
 	w := prefilled(t, map[string]string{"scale": "1", "clients": "4", "shared_buffers": "16MB", "checkpoint_timeout": "30s"})
 	w.Runtime = 1500 * time.Millisecond
 
@@ -91,6 +92,7 @@ func TestOutcomes(t *testing.T) {
 // A pgbench that ends before its time, by an alarm that is not ours, has no intervals in the time that it did not run.
 func TestEndsEarly(t *testing.T) {
 	needPostgreSQL(t)
+	t.Parallel()
 	w := prefilled(t, map[string]string{"scale": "1"})
 	room := filepath.Join(filepath.Dir(w.Devices[0].Path), "pgbench-sdb")
 	w.Runtime, w.ZeroUnixNanos = 30*time.Second, time.Now().UnixNano()
@@ -100,7 +102,7 @@ func TestEndsEarly(t *testing.T) {
 		for t.Context().Err() == nil {
 			for _, pid := range users(t, room) {
 				name, _ := os.ReadFile("/proc/" + pid + "/comm")
-				if n, err := strconv.Atoi(pid); err == nil && string(name) == "pgbench\n" {
+				if n, err := strconv.Atoi(pid); err == nil && string(name) == "pgbench\n" && catches(pid, syscall.SIGALRM) {
 					time.Sleep(300 * time.Millisecond)
 					if p, err := os.FindProcess(n); err == nil {
 						_ = p.Signal(syscall.SIGALRM)
@@ -124,8 +126,18 @@ func TestEndsEarly(t *testing.T) {
 	}
 }
 
+// catches reports whether a process has a handler for a signal; without one, an alarm kills pgbench.
+func catches(pid string, signal syscall.Signal) bool {
+	status, _ := os.ReadFile("/proc/" + pid + "/status")
+	_, after, _ := strings.Cut(string(status), "\nSigCgt:")
+	line, _, _ := strings.Cut(after, "\n")
+	caught, err := strconv.ParseUint(strings.TrimSpace(line), 16, 64)
+	return err == nil && caught&(1<<(signal-1)) != 0
+}
+
 func TestRefusals(t *testing.T) {
 	needPostgreSQL(t)
+	t.Parallel()
 	w := workload(t, map[string]string{"scale": "1"})
 	prepare := func(w load.Workload) error {
 		in, err := pgbench.Generator{}.Prepare(t.Context(), w)
@@ -177,6 +189,7 @@ func TestRefusals(t *testing.T) {
 // A role that transactions use cannot run programs on the server.
 func TestScriptsCannotRunPrograms(t *testing.T) {
 	needPostgreSQL(t)
+	t.Parallel()
 	w := prefilled(t, map[string]string{"scale": "1", "clients": "1"})
 	mark := filepath.Join(t.TempDir(), "mark")
 	w.ConfigName, w.Config = "escape.sql", "COPY (SELECT 1) TO PROGRAM 'touch "+mark+"';\n"
@@ -285,6 +298,7 @@ func TestEndpointLoad(t *testing.T) {
 // A server that asked for huge pages and has none says so.
 func TestHugePages(t *testing.T) {
 	needPostgreSQL(t)
+	t.Parallel()
 	w := prefilled(t, map[string]string{"scale": "1", "clients": "1"})
 	w.Options = map[string]string{"scale": "1", "clients": "1", "huge_pages": "try", "shared_buffers": "16MB"}
 	in, err := pgbench.Generator{}.Prepare(t.Context(), w)
@@ -302,6 +316,7 @@ func TestHugePages(t *testing.T) {
 // A load that is stopped while transactions run has all of them.
 func TestStop(t *testing.T) {
 	needPostgreSQL(t)
+	t.Parallel()
 	w := prefilled(t, map[string]string{"scale": "1", "clients": "4"})
 	w.IntervalLength = 100 * time.Millisecond
 	ctx, cancel := context.WithCancel(t.Context())
@@ -321,6 +336,7 @@ func TestStop(t *testing.T) {
 // pgbench that is killed has transactions which it did not write to its log: no interval claims that there were none.
 func TestKilled(t *testing.T) {
 	needPostgreSQL(t)
+	t.Parallel()
 	w := prefilled(t, map[string]string{"scale": "1", "clients": "2", "threads": "1"})
 	w.Options["rate"] = "400"
 	w.IntervalLength, w.Runtime = 50*time.Millisecond, time.Minute
