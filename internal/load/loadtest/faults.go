@@ -100,7 +100,7 @@ func testScale(t *testing.T, s suite) {
 
 // testRateScale: the plan and the issued rate follow the factor; an invalid factor is refused by name.
 func testRateScale(t *testing.T, s suite) {
-	w := s.workload(t, "[j]\nfilename=/dev/sdb\nrw=randread\nbs=4k\nsize=4m\nrate_iops=100\nruntime=2\ntime_based\n")
+	w := s.workload(t, "[j]\nfilename=/dev/sdb\nrw=randread\nbs=4k\nsize=4m\nrate_iops=100\nruntime=1\ntime_based\n")
 	w.Options = map[string]string{load.OptionRateScale: "2.5"}
 	plan, err := s.Generator.Plan(w)
 	if err != nil {
@@ -114,8 +114,8 @@ func testRateScale(t *testing.T, s suite) {
 	if loop := plan.Engine.Loop; loop == interval.LoopClosed || scheduled != (loop == interval.LoopOpen) {
 		t.Errorf("loop %q of a job with a rate; response times are recorded: %t", loop, scheduled)
 	}
-	if n := sum.Directions[interval.Read].Operations; n < 400 || n > 510 {
-		t.Errorf("%d operations in 2 s at 250 a second", n)
+	if n := sum.Directions[interval.Read].Operations; n < 200 || n > 260 {
+		t.Errorf("%d operations in 1 s at 250 a second", n)
 	}
 	for _, bad := range []string{"", "0", "-1", "fast", "NaN", "1e7"} {
 		w.Options[load.OptionRateScale] = bad
