@@ -155,7 +155,7 @@ func TestComputing(t *testing.T) {
 	}
 	dir := t.TempDir()
 	for _, mode := range []string{"noop", "qsort"} {
-		report, err := runLocal(t, dir, "[io]\nioengine=null\nsize=1g\nrate_iops=1000\nruntime=3\ntime_based\n[burn]\nioengine=cpuio\ncpuload=40\ncpuchunks=20000\nexit_on_io_done=1\ncpumode="+mode+"\n")
+		report, err := runLocal(t, dir, "[io]\nioengine=null\nsize=1g\nrate_iops=1000\nruntime=2\ntime_based\n[burn]\nioengine=cpuio\ncpuload=40\ncpuchunks=20000\nexit_on_io_done=1\ncpumode="+mode+"\n")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -167,7 +167,7 @@ func TestComputing(t *testing.T) {
 		}
 		// Others use the machine too, so that the share may be smaller, and never larger by more than a cycle.
 		used := time.Duration(row.Account.UserNanos + row.Account.SystemNanos)
-		if row.Err != nil || row.Runtime < 2500*time.Millisecond || used < row.Runtime/20 || used > row.Runtime*6/10 {
+		if row.Err != nil || row.Runtime < 1600*time.Millisecond || used < row.Runtime/20 || used > row.Runtime*6/10 {
 			t.Errorf("%s: %v, %v of the processor in %v, want 40 %%", mode, row.Err, used, row.Runtime)
 		}
 	}

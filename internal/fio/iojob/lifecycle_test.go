@@ -123,20 +123,23 @@ func TestBoundsThatAreNotKept(t *testing.T) {
 		"rate_min=9000g":                           syscall.EIO,
 		"rate_iops_min=1\nmax_latency=1h":          0,
 	} {
-		dir := t.TempDir()
-		text, file := parse(t, dir, "[a]\nfilename=@/f\nsize=1m\nrw=randread\ntime_based\nruntime=4\n"+options+"\n")
-		report, err := iojob.Run(t.Context(), file.Jobs(), iojob.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got syscall.Errno
-		if errors.As(report.Rows[0].Err, &got); got != want {
-			t.Errorf("%q: %v, want %v", options, report.Rows[0].Err, want)
-		}
-		var doc struct{ Jobs []struct{ Error int } }
-		if err := json.Unmarshal(fioAnyway(t, dir, text, "--output-format=json"), &doc); err != nil || doc.Jobs[0].Error != int(want) {
-			t.Errorf("%q: fio ends with %+v, %v, want %d", options, doc, err, int(want))
-		}
+		t.Run(options, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			text, file := parse(t, dir, "[a]\nfilename=@/f\nsize=1m\nrw=randread\ntime_based\nruntime=4\n"+options+"\n")
+			report, err := iojob.Run(t.Context(), file.Jobs(), iojob.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got syscall.Errno
+			if errors.As(report.Rows[0].Err, &got); got != want {
+				t.Errorf("%q: %v, want %v", options, report.Rows[0].Err, want)
+			}
+			var doc struct{ Jobs []struct{ Error int } }
+			if err := json.Unmarshal(fioAnyway(t, dir, text, "--output-format=json"), &doc); err != nil || doc.Jobs[0].Error != int(want) {
+				t.Errorf("%q: fio ends with %+v, %v, want %d", options, doc, err, int(want))
+			}
+		})
 	}
 }
 
@@ -155,28 +158,31 @@ func TestLatencyTarget(t *testing.T) {
 		{"ioengine=libaio\nlatency_target=1ns\nlatency_window=50ms\nlatency_percentile=50", 1, false},
 		{"ioengine=null\nlatency_target=10s\nlatency_window=50ms\nlatency_run=1", 16, true},
 	} {
-		dir := t.TempDir()
-		text, file := parse(t, dir, "[a]\nfilename=@/f\nsize=1m\nrw=randread\niodepth=16\ntime_based\nruntime=2\n"+c.options+"\n")
-		report, err := iojob.Run(t.Context(), file.Jobs(), iojob.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		row := report.Rows[0]
-		if row.Depth == nil || row.Depth.Depth != c.depth || row.Depth.Met != c.met || row.Directions[0].Operations == 0 {
-			t.Errorf("%q: %+v, %d operations", c.options, row.Depth, row.Directions[0].Operations)
-		}
-		whole := c.met && !strings.Contains(c.options, "latency_run=1")
-		if whole && row.Runtime > 1500*time.Millisecond {
-			t.Errorf("%q: what was done during the search counts: %v", c.options, row.Runtime)
-		}
-		var doc struct {
-			Jobs []struct {
-				Depth int `json:"latency_depth"`
+		t.Run(c.options, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			text, file := parse(t, dir, "[a]\nfilename=@/f\nsize=1m\nrw=randread\niodepth=16\ntime_based\nruntime=2\n"+c.options+"\n")
+			report, err := iojob.Run(t.Context(), file.Jobs(), iojob.Options{})
+			if err != nil {
+				t.Fatal(err)
 			}
-		}
-		if err := json.Unmarshal(fioAnyway(t, dir, text, "--output-format=json"), &doc); err != nil || doc.Jobs[0].Depth != c.depth {
-			t.Errorf("%q: fio finds %+v, %v", c.options, doc, err)
-		}
+			row := report.Rows[0]
+			if row.Depth == nil || row.Depth.Depth != c.depth || row.Depth.Met != c.met || row.Directions[0].Operations == 0 {
+				t.Errorf("%q: %+v, %d operations", c.options, row.Depth, row.Directions[0].Operations)
+			}
+			whole := c.met && !strings.Contains(c.options, "latency_run=1")
+			if whole && row.Runtime > 1500*time.Millisecond {
+				t.Errorf("%q: what was done during the search counts: %v", c.options, row.Runtime)
+			}
+			var doc struct {
+				Jobs []struct {
+					Depth int `json:"latency_depth"`
+				}
+			}
+			if err := json.Unmarshal(fioAnyway(t, dir, text, "--output-format=json"), &doc); err != nil || doc.Jobs[0].Depth != c.depth {
+				t.Errorf("%q: fio finds %+v, %v", c.options, doc, err)
+			}
+		})
 	}
 }
 

@@ -45,7 +45,7 @@ func TestReadsGoWhereWritesWent(t *testing.T) {
 // Every pass over a file reads it from the device: what is in the page cache of an earlier one is dropped, unless
 // invalidate=0 leaves it there. Bytes are those that the kernel says this process had read.
 func TestEachPassReadsTheDevice(t *testing.T) {
-	const size, loops = 8 << 20, 3
+	const size, loops, all = 8 << 20, 3, -1
 	for options, want := range map[string]int64{
 		"rw=randread\nloops=3":                             loops * size,
 		"rw=read\nbs=64k\nloops=3":                         loops * size,
@@ -53,8 +53,8 @@ func TestEachPassReadsTheDevice(t *testing.T) {
 		"rw=read\nbs=64k\nloops=3\nioengine=mmap":          loops * size,
 		"rw=read\nbs=64k\nloops=3\nioengine=libaio":        loops * size,
 		"rw=randread\nloops=3\nbs=16k\ninvalidate=0":       0,
-		"rw=randread\nbs=64k\nruntime=2\ntime_based":       3 * size,
-		"rw=read\nbs=1m\nruntime=2\ntime_based\niodepth=4": 3 * size,
+		"rw=randread\nbs=64k\nruntime=1\ntime_based":       all,
+		"rw=read\nbs=1m\nruntime=1\ntime_based\niodepth=4": all,
 		"rw=randread\nbs=64k\nloops=3\npre_read=1":         0,
 	} {
 		dir := t.TempDir()
@@ -65,6 +65,11 @@ func TestEachPassReadsTheDevice(t *testing.T) {
 		got := bytesFromDevices(t) - before
 		if err := report.Rows[0].Err; err != nil {
 			t.Fatalf("%s: %v\n%s", options, err, said)
+		}
+		if want == all { // as many passes as the machine has time for
+			if want = int64(report.Rows[0].Directions[interval.Read].Bytes); want < 2*size {
+				t.Logf("%s: undecided: %d KiB were read in its time, less than two passes", options, want>>10)
+			}
 		}
 		cached := want == 0
 		if cached && got > 2*size || !cached && got < want*9/10 {

@@ -82,6 +82,7 @@ func TestVerifiesWithFioBothWays(t *testing.T) {
 			if testing.Short() && c.name != "crc32c" && c.name != "md5" {
 				t.Skip("long")
 			}
+			t.Parallel()
 			text := "[x]\nfilename=@/data\nsize=1m\n" + c.options + "\n"
 			if strings.Contains(c.options, "filename") {
 				text = "[x]\nsize=1m\n" + c.options + "\n"
