@@ -216,7 +216,7 @@ func TestSlowConnections(t *testing.T) {
 	t.Setenv("BRAGG_ENDPOINT_LAB_DB", "host=127.0.0.1 port="+relay(t, endpoint(t), slow)+" user=bragg dbname=bragg sslmode=disable")
 	w := load.Workload{Name: "remote", Group: "g", VM: "g-0001", Instance: 1, Generator: pgbench.Name,
 		Options: map[string]string{"endpoint": "lab-db", "clients": "1", "threads": "1"}, ConfigName: "own.sql", Config: "SELECT 1;\n",
-		Runtime: 2 * time.Second, IntervalLength: 100 * time.Millisecond, ZeroUnixNanos: time.Now().UnixNano()}
+		Runtime: 2 * time.Second, IntervalLength: 500 * time.Millisecond, ZeroUnixNanos: time.Now().UnixNano()}
 	in, err := pgbench.Generator{}.Prepare(t.Context(), w)
 	if err != nil {
 		t.Fatal(err)
