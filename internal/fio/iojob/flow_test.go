@@ -31,7 +31,6 @@ func TestFlowsAsInFio(t *testing.T) {
 	}
 	for name, c := range flows {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			dir := t.TempDir()
 			text, file := parse(t, dir, "[global]\nioengine=psync\nfilename=@/f\nsize=1m\nrw=randread\ntime_based\nruntime=1\n"+c.text)
 			report, err := iojob.Run(t.Context(), file.Jobs(), iojob.Options{})
