@@ -21,8 +21,8 @@ RACE     := evaluate executor fleet control agent/... clock guest lab lab/prism 
 MEASURED := $(addprefix ./internal/,cli fio/command fio/iojob/... load/...)
 
 # Packages whose tests mostly wait, for guests that boot, and for hosts and servers that answer; the longest first.
-WAITING  := $(addprefix ./internal/,target/libvirt lab/... session agent/... load/sysbench load/hammerdb load/pgbench load/redis load/iperf3 load/blockdev image target/bmc fio/iohosts target/ssh playbook testreq/... lease \
-	target/... guest)
+WAITING  := $(addprefix ./internal/,target/libvirt lab/... session agent/... load/sysbench load/hammerdb load/pgbench load/redis load/iperf3 load/blockdev \
+	image target/bmc fio/iohosts target/ssh playbook testreq/... lease target/... guest)
 
 .PHONY: help demo lab lab-down build test test-fast test-changed test-profile race deps deps-nutanix deps-kube kube-program check house cross format dist readme-picture corpus bench-fio bench-io bench-common bench-stream bench-start bench-report bench-agents soak clean
 
