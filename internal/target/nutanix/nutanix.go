@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/target"
@@ -100,9 +101,15 @@ func open(ctx context.Context, c target.Config, o target.OpenOptions, quicken in
 	return t.powered(), nil
 }
 
+// requestMaxQuick bounds a request in tests, also on a busy machine.
+const requestMaxQuick = 5 * time.Second
+
 // connect makes the client, with the secrets of the target file. It makes no request.
 func connect(ctx context.Context, c target.Config, quicken int) (*prism.Client, error) {
 	o := prism.Options{Endpoint: c.Endpoint, Quicken: quicken}
+	if quicken > 1 {
+		o.RequestMax = requestMaxQuick
+	}
 	user, byUser := c.Credentials[credentialUser]
 	key, byKey := c.Credentials[credentialKey]
 	switch {

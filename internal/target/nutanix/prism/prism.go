@@ -13,6 +13,7 @@ package prism
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/base64"
@@ -42,7 +43,7 @@ const (
 	attemptsMax    = 6
 	pauseFirst     = time.Second // doubles with each attempt
 	pauseMax       = 30 * time.Second
-	requestMax     = time.Minute // one attempt of a request; uploads have their own
+	requestMax     = time.Minute // one attempt of a request, unless Options say otherwise; uploads have their own
 	connectionsMax = 16
 )
 
@@ -58,6 +59,8 @@ type Options struct {
 	TLS      *tls.Config
 	// Quicken divides all pauses; 0 is 1. Tests use it.
 	Quicken int
+	// RequestMax bounds one attempt of a request that is not an upload; 0 is a minute. Tests, whose requests hang, use it.
+	RequestMax time.Duration
 }
 
 // Client talks to one Prism. It may be used by several goroutines.
@@ -258,7 +261,7 @@ func (c *Client) pause(ctx context.Context, d time.Duration) error {
 // attempt sends a request once. after is how long Prism wants the client to wait; 0: it does not say.
 func (c *Client) attempt(ctx context.Context, r Request, path string, body []byte) (a Answer, after time.Duration, err error) {
 	if r.Upload.Open == nil {
-		bounded, cancel := context.WithTimeout(ctx, requestMax)
+		bounded, cancel := context.WithTimeout(ctx, cmp.Or(c.options.RequestMax, requestMax))
 		defer cancel()
 		ctx = bounded
 	}

@@ -70,13 +70,17 @@ func (h Harness) Run(t *testing.T) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // on a platform of its own; most of them wait
 			if slices.Contains(h.Soak, name) {
 				testreq.Soak(t, "BRAGG_SOAK_FAULTS", "another kind of VMs of the same provider passes it in every run")
 			}
 			all[name](h.start(t))
 		})
 	}
-	t.Run("killed", h.killed)
+	t.Run("killed", func(t *testing.T) {
+		t.Parallel()
+		h.killed(t)
+	})
 }
 
 // trial is one fault with its platform.
