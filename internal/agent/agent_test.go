@@ -21,6 +21,7 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/load"
+	"github.com/braggdev/bragg/internal/testreq"
 )
 
 // TestMain is also the program of the agents that tests start as processes.
@@ -36,6 +37,7 @@ func TestMain(m *testing.M) {
 			Generators: map[string]load.Generator{"stuck": stuck, "steady": steady{}}, Version: "1.2.3", Stderr: os.Stderr,
 		}))
 	}
+	testreq.Waiting(16)
 	goleak.VerifyTestMain(m)
 }
 

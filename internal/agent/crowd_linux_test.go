@@ -135,6 +135,7 @@ func TestStrangersLearnNothing(t *testing.T) {
 
 // TestSilentStrangersLeave: also when no other peer waits for their place.
 func TestSilentStrangersLeave(t *testing.T) {
+	t.Parallel() // it waits
 	if handshakeMax > 5*time.Second {
 		t.Errorf("a stranger may take %v", handshakeMax)
 	}

@@ -231,6 +231,7 @@ const outageVariable = "BRAGG_SOAK_OUTAGE"
 
 // TestOutage: a second, and ten, without the network; or as long as the soak wants it.
 func TestOutage(t *testing.T) {
+	t.Parallel() // it waits
 	if testing.Short() {
 		t.Skip("cuts a network for seconds")
 	}
@@ -267,6 +268,7 @@ func TestOutage(t *testing.T) {
 
 // TestLossyNetwork: every tenth packet is lost on either way. That is slow, and no reason to give up a connection or to lose anything.
 func TestLossyNetwork(t *testing.T) {
+	t.Parallel() // it waits
 	if testing.Short() {
 		t.Skip("spoils a network for seconds")
 	}
@@ -295,6 +297,7 @@ func TestLossyNetwork(t *testing.T) {
 
 // TestRestartedAgentIsNotMistaken: the machine lost its power without a word and is up again, with an agent that knows nothing.
 func TestRestartedAgentIsNotMistaken(t *testing.T) {
+	t.Parallel() // it waits
 	if testing.Short() {
 		t.Skip("cuts a network")
 	}
@@ -322,6 +325,7 @@ func TestRestartedAgentIsNotMistaken(t *testing.T) {
 // TestClosedClientEndsItsWaitersSoon: a run that has switched a VM off itself closes its client. Waiters return without a
 // network timeout.
 func TestClosedClientEndsItsWaitersSoon(t *testing.T) {
+	t.Parallel() // it waits
 	if testing.Short() {
 		t.Skip("cuts a network")
 	}
@@ -349,6 +353,7 @@ func TestClosedClientEndsItsWaitersSoon(t *testing.T) {
 
 // TestStopDuringAnOutage: a stop that was ordered while the agent could not be reached is obeyed when it can.
 func TestStopDuringAnOutage(t *testing.T) {
+	t.Parallel() // it waits
 	if testing.Short() {
 		t.Skip("cuts a network")
 	}

@@ -15,6 +15,7 @@ import (
 // An agent that is frozen while its load is stopped is given up after a while; its earlier intervals are kept. When it is
 // back, it receives the stop.
 func TestFrozenAgent(t *testing.T) {
+	t.Parallel() // it waits
 	if testing.Short() {
 		t.Skip("waits for an agent that says nothing")
 	}
@@ -58,6 +59,7 @@ func TestFrozenAgent(t *testing.T) {
 
 // A cut that begins while a load is being stopped, and is shorter than the patience, costs nothing.
 func TestCutWhileStopping(t *testing.T) {
+	t.Parallel() // it waits
 	if testing.Short() {
 		t.Skip("waits for an agent that says nothing")
 	}

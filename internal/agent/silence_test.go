@@ -52,6 +52,7 @@ func newHanging(t *testing.T, s *Server) (h *hanging, dial func(context.Context)
 
 // A stop is not waited for longer than may be because the connection looks alive.
 func TestAgentThatOnlyAnswersPings(t *testing.T) {
+	t.Parallel() // it waits
 	g := newScripted()
 	agent, dial := newHanging(t, newTestServer(t, g, nil))
 	conn, err := dial(t.Context())
