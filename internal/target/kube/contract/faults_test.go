@@ -173,6 +173,9 @@ func TestReports(t *testing.T) {
 			again()
 			select {
 			case e := <-seen:
+				if e.VM == "" && e.NodeID == "node-3" && (node != "node-3" || e.Kind == target.PlatformNodeDown) {
+					continue // of the changes until the watcher had begun; on a busy machine they are reported later
+				}
 				if e.Kind != kind || e.VM != vm || e.NodeID != node || !strings.Contains(e.Text, text) || e.At.IsZero() {
 					t.Fatalf("got %+v, want %s of %q", e, kind, vm)
 				}
