@@ -19,6 +19,7 @@ import (
 	"github.com/braggdev/bragg/internal/target/bmc"
 	"github.com/braggdev/bragg/internal/target/targettest"
 	"github.com/braggdev/bragg/internal/target/targettest/programtest"
+	"github.com/braggdev/bragg/internal/testreq"
 	"github.com/braggdev/bragg/internal/trust"
 )
 
@@ -30,6 +31,7 @@ func TestMain(m *testing.M) {
 			Generators: map[string]load.Generator{}, Version: "test", Stderr: os.Stderr,
 		}))
 	}
+	testreq.Waiting(4)
 	code := m.Run()
 	programtest.Remove()
 	os.Exit(code)
