@@ -122,13 +122,11 @@ func soakWorkload(number, instance int, path, options string) load.Workload {
 // startAgent builds the agent as it is delivered and starts it with one end of a socket pair.
 func startAgent(t *testing.T) (*os.Process, *client.Client) {
 	t.Helper()
-	binary := filepath.Join(t.TempDir(), "bragg-agent")
-	build := exec.Command(testreq.Program(t, "go"), "build", "-trimpath", "-ldflags=-s -w", "-o", binary, "./cmd/bragg-agent")
-	build.Dir = testreq.RepositoryRoot(t)
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build the agent: %v: %s", err, out)
+	dir := t.TempDir()
+	if err := testreq.Build(dir, "github.com/braggdev/bragg/cmd/bragg-agent"); err != nil {
+		t.Fatal(err)
 	}
+	binary := filepath.Join(dir, "bragg-agent")
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)

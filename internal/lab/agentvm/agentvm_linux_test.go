@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -51,10 +50,8 @@ func TestMachines(t *testing.T) {
 	}
 	dir := t.TempDir()
 	agent := filepath.Join(dir, "bragg-agent")
-	build := exec.Command("go", "build", "-o", agent, "-trimpath", "-ldflags", "-s -w", "github.com/braggdev/bragg/cmd/bragg-agent")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+	if err := testreq.Build(dir, "github.com/braggdev/bragg/cmd/bragg-agent"); err != nil {
+		t.Fatal(err)
 	}
 	authority, err := trust.New("run", time.Hour)
 	if err != nil {

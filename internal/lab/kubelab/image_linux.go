@@ -3,7 +3,6 @@ package kubelab
 import (
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -47,10 +46,8 @@ func (c *Cluster) AgentImage(t testing.TB) string {
 	t.Helper()
 	c.agent.Do(func() {
 		program := filepath.Join(c.Dir, "bragg-agent")
-		build := exec.Command(testreq.Program(t, "go"), "build", "-trimpath", "-ldflags=-s -w", "-o", program, "./cmd/bragg-agent")
-		build.Dir, build.Env = testreq.RepositoryRoot(t), append(os.Environ(), "CGO_ENABLED=0")
-		if text, err := build.CombinedOutput(); err != nil {
-			t.Fatalf("build bragg-agent: %v: %s", err, text)
+		if err := testreq.Build(c.Dir, "github.com/braggdev/bragg/cmd/bragg-agent"); err != nil {
+			t.Fatal(err)
 		}
 		c.LoadImage(t, container.Image{Name: agentImage, Entrypoint: []string{"/bragg-agent"}}, map[string]string{"/bragg-agent": program})
 	})

@@ -61,13 +61,8 @@ func newRigOf(t *testing.T, dir string, templates map[string]string) *rig {
 func programs(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
-	for _, name := range []string{"bragg", "bragg-agent"} {
-		build := exec.Command("go", "build", "-o", filepath.Join(dir, name), "-trimpath", "-ldflags", "-s -w",
-			"github.com/braggdev/bragg/cmd/"+name)
-		build.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := build.CombinedOutput(); err != nil {
-			t.Fatalf("build %s: %v: %s", name, err, out)
-		}
+	if err := testreq.Build(dir, "github.com/braggdev/bragg/cmd/bragg", "github.com/braggdev/bragg/cmd/bragg-agent"); err != nil {
+		t.Fatal(err)
 	}
 	return dir
 }

@@ -56,13 +56,7 @@ var agentBinary = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(dir, "bragg-agent")
-	build := exec.Command("go", "build", "-o", path, "-trimpath", "-ldflags", "-s -w", "github.com/braggdev/bragg/cmd/bragg-agent")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build the agent: %w: %s", err, out)
-	}
-	return path, nil
+	return filepath.Join(dir, "bragg-agent"), testreq.Build(dir, "github.com/braggdev/bragg/cmd/bragg-agent")
 })
 
 const guestTemplate = "guest"

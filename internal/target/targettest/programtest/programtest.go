@@ -46,10 +46,8 @@ func Built(t *testing.T, names ...string) (dir string) {
 		if _, err := os.Stat(path); err == nil {
 			continue
 		}
-		build := exec.Command("go", "build", "-o", path, "-trimpath", "-ldflags", "-s -w", "github.com/braggdev/bragg/cmd/"+name)
-		build.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := build.CombinedOutput(); err != nil {
-			t.Fatalf("build %s: %v: %s", name, err, out)
+		if err := testreq.Build(built.dir, "github.com/braggdev/bragg/cmd/"+name); err != nil {
+			t.Fatal(err)
 		}
 	}
 	return built.dir
