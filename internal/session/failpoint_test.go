@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
@@ -66,11 +65,12 @@ func TestMain(m *testing.M) {
 	if at := os.Getenv(dieAt); at != "" {
 		os.Exit(dying(at, os.Getenv(dieRuns), os.Getenv(dieScenario)))
 	}
-	flag.Parse()
-	if err := flag.Set("test.parallel", "8"); err != nil { // most tests here wait for load that runs for a while
-		panic(err)
+	testreq.Waiting(8) // for load that runs for a while
+	code := m.Run()
+	if hostAgentDir != "" {
+		_ = os.RemoveAll(hostAgentDir)
 	}
-	os.Exit(m.Run())
+	os.Exit(code)
 }
 
 func dying(at, runs, folder string) int {

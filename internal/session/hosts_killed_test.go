@@ -33,6 +33,7 @@ func (h *hosts) killAgent(vm string) (killed int) {
 // TestKilledAgentOnHost: killing an agent under load on a host ends its load with the reason, long before the agent counts
 // as silent. (A broken connection does not count as a dead agent; TestRunOnHosts covers that.)
 func TestKilledAgentOnHost(t *testing.T) {
+	t.Parallel()
 	h := newHosts(t)
 	runs := filepath.Join(t.TempDir(), "runs")
 	killed := 0

@@ -53,25 +53,12 @@ func newHosts(t *testing.T) *hosts {
 	if testing.Short() {
 		t.Skip("needs servers of ssh")
 	}
-	t.Setenv(agentDir, agentFolder(t))
+	if err := hostAgent(); err != nil {
+		t.Fatal(err)
+	}
 	h := newServers(t)
 	h.file = h.TargetFile(t, h.pool)
 	return h
-}
-
-// agentFolder makes a folder with the agent's program for hosts. A copy and not a link: hosts get the file that the path leads to, and its
-// name matters.
-func agentFolder(t *testing.T) string {
-	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	if out, err := exec.Command("cp", self, filepath.Join(dir, "bragg-agent")).CombinedOutput(); err != nil {
-		t.Fatalf("%v %s", err, out)
-	}
-	return dir
 }
 
 // newServers starts the servers, without a target file.
@@ -85,6 +72,28 @@ func newServers(t *testing.T) *hosts {
 	t.Cleanup(func() { _ = os.RemoveAll(h.pool) })
 	return h
 }
+
+// hostAgentDir is "" until hostAgent has made it.
+var hostAgentDir string
+
+// hostAgent makes the folder with the agent's program, once for all tests; TestMain removes it.
+var hostAgent = sync.OnceValue(func() error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	if hostAgentDir, err = os.MkdirTemp("", "bragg-agent"); err != nil {
+		return err
+	}
+	if err := os.Setenv(agentDir, hostAgentDir); err != nil {
+		return err
+	}
+	// A copy and not a link: hosts get the file that the path leads to, and its name matters.
+	if out, err := exec.Command("cp", self, filepath.Join(hostAgentDir, "bragg-agent")).CombinedOutput(); err != nil {
+		return fmt.Errorf("copy the test binary: %w: %s", err, out)
+	}
+	return nil
+})
 
 // clean checks that nothing of a run is left on the hosts.
 func (h *hosts) clean(t *testing.T) {
@@ -125,6 +134,7 @@ func (b *breaker) Interval(interval.Interval) {
 // TestRunOnHosts runs a scenario on two hosts while their connections break. The load continues meanwhile, and each of its
 // seconds arrives once.
 func TestRunOnHosts(t *testing.T) {
+	t.Parallel()
 	h := newHosts(t)
 	runs := filepath.Join(t.TempDir(), "runs")
 	broken := 0
@@ -172,12 +182,12 @@ func TestRunOnHosts(t *testing.T) {
 
 // TestDeathOnHosts kills the controller at places of a run on hosts. Cleaning removes every agent and file from them.
 func TestDeathOnHosts(t *testing.T) {
-	h := newHosts(t)
-	for _, name := range drawn(t, deadly(t, h), 4) {
+	t.Parallel()
+	for _, name := range drawn(t, deadly(t, newHosts(t)), 4) {
 		t.Run(name, func(t *testing.T) {
-			runs := filepath.Join(t.TempDir(), "runs")
-			t.Setenv(dieTarget, h.file)
-			dieOf(t, filepath.Join("testdata", "hosts"), runs, name)
+			t.Parallel()
+			h, runs := newHosts(t), filepath.Join(t.TempDir(), "runs")
+			dieOf(t, filepath.Join("testdata", "hosts"), runs, name, dieTarget+"="+h.file)
 			cleanAll(t, runs, nil)
 			h.clean(t)
 			machineIsFree(t, runs)

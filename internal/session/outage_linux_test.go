@@ -388,7 +388,10 @@ func lines(bmcs []*targettest.BMC, more func(i int) string) string {
 }
 
 func outageOfSSH(t *testing.T) site {
-	h, agents := newServers(t), agentFolder(t)
+	if err := hostAgent(); err != nil {
+		t.Fatal(err)
+	}
+	h, agents := newServers(t), hostAgentDir
 	var dead atomic.Bool // node-1 does not boot
 	bmcs, off := bmcsOf(t, outageUUID, func(i int, on bool) {
 		switch {
