@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/braggdev/bragg/internal/cli/runref"
 	"github.com/braggdev/bragg/internal/cli/targets"
@@ -20,7 +21,7 @@ import (
 
 func newClean(p *console.Process) *cobra.Command {
 	var runs string
-	var asJSON bool
+	var asJSON, allowShell bool
 	cmd := &cobra.Command{
 		Use:   "clean [RUN...]",
 		Short: "Clean up after crashed runs",
@@ -32,7 +33,7 @@ func newClean(p *console.Process) *cobra.Command {
 		Args:    console.Between(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := p.RunsDirectory(runs)
-			cleaned, err := cleanRuns(cmd.Context(), p, dir, args)
+			cleaned, err := cleanRuns(cmd.Context(), p, dir, args, allowShell)
 			if err != nil {
 				return err
 			}
@@ -43,13 +44,19 @@ func newClean(p *console.Process) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	allowShellFlag(cmd.Flags(), &allowShell)
 	p.RunsFlag(cmd.Flags(), &runs)
 	cmd.ValidArgsFunction = runref.Complete(p, &runs)
 	return cmd
 }
 
+// allowShellFlag adds --allow-shell to a command that may execute the teardown of a dead run.
+func allowShellFlag(flags *pflag.FlagSet, allow *bool) {
+	flags.BoolVar(allow, "allow-shell", false, "allow the teardown of a scenario to run programs; only for folders and scenarios that you trust")
+}
+
 // cleanRuns cleans the runs that words name, or all dead runs without words. An interrupt ends it after the current run.
-func cleanRuns(ctx context.Context, p *console.Process, runs string, words []string) ([]session.Cleaned, error) {
+func cleanRuns(ctx context.Context, p *console.Process, runs string, words []string, allowShell bool) ([]session.Cleaned, error) {
 	stop, end := p.WatchSignals(ctx, p.Saying("stopping; resume with: "+textio.Lines(runref.CommandIn(p, runs, append([]string{"clean"}, words...)...))))
 	defer end()
 	var only []string
@@ -61,7 +68,7 @@ func cleanRuns(ctx context.Context, p *console.Process, runs string, words []str
 		only = append(only, id)
 	}
 	return session.Clean(stop.Begun, session.Cleaning{
-		Runs: runs, Only: only, Program: targets.Program(p),
+		Runs: runs, Only: only, Program: targets.Program(p), AllowShell: allowShell,
 		Say: func(run, text string) { fmt.Fprintf(p.Stderr, "%s: %s\n", run, textio.Lines(text)) },
 	})
 }

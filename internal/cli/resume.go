@@ -15,7 +15,7 @@ import (
 
 func newResume(p *console.Process) *cobra.Command {
 	var runs string
-	var asJSON bool
+	var asJSON, allowShell bool
 	cmd := &cobra.Command{
 		Use:   "resume [RUN]",
 		Short: "Clean up and report a crashed run",
@@ -39,7 +39,7 @@ func newResume(p *console.Process) *cobra.Command {
 				}
 				args = known[len(known)-1:]
 			}
-			cleaned, err := cleanRuns(cmd.Context(), p, dir, args)
+			cleaned, err := cleanRuns(cmd.Context(), p, dir, args, allowShell)
 			if err != nil {
 				return err
 			}
@@ -60,6 +60,7 @@ func newResume(p *console.Process) *cobra.Command {
 			return errors.Join(results.Print(p, dir, args[0], false), leftError(cleaned))
 		},
 	}
+	allowShellFlag(cmd.Flags(), &allowShell)
 	cmd.Flags().BoolVar(&asJSON, console.FormJSON, false, "print the report as JSON; null without recorded data")
 	p.RunsFlag(cmd.Flags(), &runs)
 	cmd.ValidArgsFunction = runref.Complete(p, &runs)

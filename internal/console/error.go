@@ -114,7 +114,7 @@ func explain(err error) *diag.Error {
 		told.Hint = "raise the limit of open files: ulimit -n 65536"
 	case errors.Is(err, durable.ErrForeign):
 		told.Exit, told.Code = diag.ExitRefused, "foreign-file"
-		told.Hint = "bragg did not create it: look where it leads, and remove it"
+		told.Hint = "look where it leads, and remove it; after cp -al, copy the folder with cp -a"
 	case errors.Is(err, durable.ErrLocked):
 		told.Exit, told.Code = diag.ExitLocked, "locked-folder"
 		told.Hint = "another program locks the folder, which bragg never does for long: lsof +D shows it"

@@ -22,6 +22,7 @@ import (
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/durable"
 	"github.com/braggdev/bragg/internal/target"
+	"github.com/braggdev/bragg/internal/textio"
 )
 
 // controlName is the folder in the runs directory that holds the controller's identity, leases and journals. It is not a
@@ -91,6 +92,19 @@ func checkControl(runs string) error {
 	return nil
 }
 
+// CheckWriters refuses a runs directory in which other users may rename what is in it: they could put links in the place of runs while
+// those are cleaned. With the sticky bit they cannot.
+func CheckWriters(runs string) error {
+	info, err := os.Stat(runs)
+	if err != nil || info.Mode().Perm()&0o022 == 0 || info.Mode()&fs.ModeSticky != 0 || !keepsModes(runs, info, os.Chmod) {
+		return nil // a missing directory has nothing to clean
+	}
+	return &diag.Error{
+		Code: "others-write", Exit: diag.ExitRefused, Message: fmt.Sprintf("other users may replace what is in %q (mode %v)", runs, info.Mode().Perm()),
+		Hint: "cleaning deletes there: " + textio.Shell("chmod", "go-w", runs) + ", or +t where several users share it",
+	}
+}
+
 // ownEntry reports whether Bragg creates such an entry in the control directory. Pipes would block readers, and links lead
 // elsewhere.
 func ownEntry(e fs.DirEntry) bool {
@@ -112,7 +126,7 @@ func keepsModes(dir string, was fs.FileInfo, chmod func(name string, mode fs.Fil
 
 // checkRunID refuses run ids that contain a path.
 func checkRunID(run string) error {
-	if run == "" || run != filepath.Base(run) || run == "." || run == ".." {
+	if run == "" || run != filepath.Base(run) || strings.HasPrefix(run, ".") {
 		return &diag.Error{Code: "bad-run-id", Message: fmt.Sprintf("run id %q is not a file name", run), Exit: diag.ExitUsage}
 	}
 	return nil

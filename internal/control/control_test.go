@@ -2,6 +2,7 @@ package control_test
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -89,5 +90,22 @@ func TestThingsForReaders(t *testing.T) {
 		if got := c.thing.Reverted(); got != c.done {
 			t.Errorf("done: %q, want %q", got, c.done)
 		}
+	}
+}
+
+// TestCheckWriters: where other users may rename runs, cleaning could delete what they put there instead.
+func TestCheckWriters(t *testing.T) {
+	for mode, refused := range map[fs.FileMode]bool{0o755: false, 0o775: true, 0o777: true, 0o777 | fs.ModeSticky: false} {
+		runs := t.TempDir()
+		if err := os.Chmod(runs, mode); err != nil {
+			t.Fatal(err)
+		}
+		err := control.CheckWriters(runs)
+		if refused != (diag.ExitCode(err) == diag.ExitRefused) {
+			t.Errorf("%v: %v", mode, err)
+		}
+	}
+	if err := control.CheckWriters(filepath.Join(t.TempDir(), "none")); err != nil {
+		t.Error(err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/braggdev/bragg/internal/durable"
 	"github.com/braggdev/bragg/internal/interval"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/stat"
@@ -139,5 +140,26 @@ func TestReplacedFolder(t *testing.T) {
 	}
 	if entries, _ := os.ReadDir(outside); len(entries) > 0 {
 		t.Errorf("outside: %v", entries)
+	}
+}
+
+// TestRemoveUnborn: a folder without a manifest is deleted only if all in it is what a run makes before its manifest.
+func TestRemoveUnborn(t *testing.T) {
+	runs := t.TempDir()
+	at := func(name string) string { return filepath.Join(runs, name) }
+	err := errors.Join(os.MkdirAll(at("run/vms/a"), 0o700), os.WriteFile(at("run/events.ndjson"), nil, 0o600), os.Mkdir(at("photos"), 0o700),
+		os.WriteFile(at("photos/events.ndjson"), nil, 0o600), os.WriteFile(at("photos/1.jpg"), nil, 0o600), os.Symlink("photos", at("link")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[string]error{"run": nil, "none": nil, "photos": durable.ErrForeign, "link": durable.ErrForeign} {
+		if err := result.RemoveUnborn(runs, id); !errors.Is(err, want) {
+			t.Errorf("%s: %v", id, err)
+		}
+	}
+	for name, kept := range map[string]bool{"run": false, "photos/1.jpg": true, "link": true} {
+		if _, err := os.Lstat(at(name)); kept != (err == nil) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

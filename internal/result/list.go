@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/braggdev/bragg/internal/durable"
 )
 
 // Listed is one entry of a runs directory.
@@ -90,3 +92,36 @@ func Remove(runs, id string) error {
 	}
 	return nil
 }
+
+// RemoveUnborn deletes the folder of a run that died before it had a manifest. It refuses one with anything that such a run does not
+// create: the name of the folder is from a journal, which others may have written.
+func RemoveUnborn(runs, id string) error {
+	folder, err := durable.OpenFolder(runs)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("remove run %q: %w", id, err)
+	}
+	defer folder.Close()
+	entries, err := folder.Entries(id)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		if !slices.Contains(unbornNames, e.Name()) && !strings.HasPrefix(e.Name(), temporaryPrefix) {
+			err = errors.Join(err, fmt.Errorf("%w: %q has no manifest, and is not of a run: it contains %q", durable.ErrForeign, folder.Path(id), e.Name()))
+			break
+		}
+	}
+	if err == nil {
+		err = folder.RemoveAll(id)
+	}
+	if err != nil {
+		return fmt.Errorf("remove run %q: %w", id, err)
+	}
+	return nil
+}
+
+// unbornNames are what a run has made before its manifest: see Create. The folders are the provider's and the metric store's.
+var unbornNames = []string{eventsFile, intervalsFile, samplesFile, rollupsFile, reserveFile, "vms", "metrics"}

@@ -8,8 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/executor"
 	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/session"
 )
 
 const attachingScenario = `name: attaching
@@ -76,6 +78,14 @@ func TestLogsAndOutputAreInTheBundle(t *testing.T) {
 func TestOutputOfTeardownAfterDeath(t *testing.T) {
 	runs := filepath.Join(t.TempDir(), "runs")
 	dieOf(t, attachingFolder(t), runs, "load.started")
+	// The folder could be that of others, who wrote the program into it.
+	cleaned, err := session.Clean(t.Context(), session.Cleaning{Runs: runs, Program: program(runs)})
+	if err != nil || len(cleaned) != 1 || diag.ExitCode(cleaned[0].Err) != diag.ExitRefused {
+		t.Errorf("clean without permission: %+v, %v", cleaned, err)
+	}
+	if found, err := filepath.Glob(filepath.Join(runs, "2*", "attachments", "output", "ended.txt")); err != nil || len(found) > 0 {
+		t.Errorf("a program ran without permission: %v, %v", found, err)
+	}
 	cleanAll(t, runs, nil)
 	checkClean(t, runs, 1)
 	all, err := result.List(runs)

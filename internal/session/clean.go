@@ -16,6 +16,7 @@ import (
 	"github.com/braggdev/bragg/internal/evaluate"
 	"github.com/braggdev/bragg/internal/executor"
 	"github.com/braggdev/bragg/internal/metric"
+	"github.com/braggdev/bragg/internal/plan"
 	"github.com/braggdev/bragg/internal/planner"
 	"github.com/braggdev/bragg/internal/result"
 	"github.com/braggdev/bragg/internal/session/restore"
@@ -29,6 +30,9 @@ type Cleaning struct {
 	Only    []string // run ids; empty: all dead runs
 	Program Program
 	Say     func(run, text string) // may be nil
+	// AllowShell lets teardowns run programs of their scenarios. That the run was allowed to is no permission: its folder may be that of
+	// others, who wrote the scenario into it.
+	AllowShell bool
 	// Patience is shorter in tests with simulated hosts.
 	Patience restore.Patience
 	// Failpoint makes named places fail in tests; nil otherwise.
@@ -50,6 +54,9 @@ type Cleaned struct {
 // Clean cleans up after dead runs: it undoes all their changes outside, then seals their bundles as aborted. Runs in
 // progress are skipped. The error is for the directory as a whole; the failure of a single run is in its Cleaned.
 func Clean(ctx context.Context, c Cleaning) ([]Cleaned, error) {
+	if err := control.CheckWriters(c.Runs); err != nil {
+		return nil, err
+	}
 	if err := removeTemporary(c.Runs); err != nil {
 		return nil, err
 	}
@@ -195,6 +202,9 @@ func (c Cleaning) undoHeld(ctx context.Context, left control.Leftover, lease *co
 	if cleaner.Plan, err = planOf(dir); err == nil {
 		err = foreign
 	}
+	if refused := c.refuseShell(done.Run, cleaner.Plan); err == nil && refused != nil {
+		return refused // power is restored by now
+	}
 	if err == nil {
 		cleaner.Dir, err = outputOf(dir, cleaner.Plan)
 	}
@@ -212,6 +222,22 @@ func (c Cleaning) undoHeld(ctx context.Context, left control.Leftover, lease *co
 		}
 	}
 	return err
+}
+
+// refuseShell refuses the teardown of a plan that runs programs of the scenario, unless the user allows it now.
+func (c Cleaning) refuseShell(run string, p *planner.Plan) error {
+	if p == nil || c.AllowShell || !p.AllowShell {
+		return nil
+	}
+	catalog := Catalog()
+	for _, s := range p.Steps {
+		if kind, ok := catalog.Kind(s.Name); ok && s.Phase == plan.Teardown && kind.RunsPrograms() {
+			return &diag.Error{Code: "shell-not-allowed", Exit: diag.ExitRefused,
+				Message: fmt.Sprintf("the teardown of run %q runs programs of its scenario (step %d, %s), which is not allowed", run, s.ID, s.Name),
+				Hint:    "--allow-shell allows it, if you trust this folder and its scenario"}
+		}
+	}
+	return nil
 }
 
 // noRun is a folder that does not exist, for targets that are opened without the files of a run.
@@ -262,8 +288,7 @@ func (c Cleaning) say(run, text string) {
 func (c Cleaning) seal(ctx context.Context, left control.Leftover, done *Cleaned) error {
 	dir := filepath.Join(c.Runs, done.Run)
 	if _, err := os.Stat(filepath.Join(dir, "manifest.json")); errors.Is(err, fs.ErrNotExist) {
-		// It died while it created the bundle, so nothing was recorded. The path is from one of our own journals.
-		return os.RemoveAll(dir)
+		return result.RemoveUnborn(c.Runs, done.Run) // it died while it created the bundle, so nothing was recorded
 	}
 	done.Dir = dir
 	w, err := result.Continue(dir)

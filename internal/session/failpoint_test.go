@@ -196,7 +196,7 @@ func dieOf(t *testing.T, folder, runs, at string, environment ...string) {
 
 func cleanAll(t *testing.T, runs string, failpoint func(string) error) {
 	t.Helper()
-	cleaned, err := session.Clean(context.Background(), session.Cleaning{Runs: runs, Program: program(runs), Failpoint: failpoint})
+	cleaned, err := session.Clean(context.Background(), session.Cleaning{Runs: runs, Program: program(runs), AllowShell: true, Failpoint: failpoint})
 	if err != nil {
 		t.Fatal(err)
 	}
