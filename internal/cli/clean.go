@@ -15,6 +15,7 @@ import (
 	"github.com/braggdev/bragg/internal/cli/targets"
 	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/diag"
+	"github.com/braggdev/bragg/internal/durable"
 	"github.com/braggdev/bragg/internal/session"
 	"github.com/braggdev/bragg/internal/textio"
 )
@@ -55,7 +56,7 @@ func allowShellFlag(flags *pflag.FlagSet, allow *bool) {
 	flags.BoolVar(allow, "allow-shell", false, "allow the teardown of a scenario to run programs; only for folders and scenarios that you trust")
 }
 
-// cleanRuns cleans the runs that words name, or all dead runs without words. An interrupt ends it after the current run.
+// cleanRuns cleans the runs that words name, or all dead runs without words. An interrupt ends it once nodes have power.
 func cleanRuns(ctx context.Context, p *console.Process, runs string, words []string, allowShell bool) ([]session.Cleaned, error) {
 	stop, end := p.WatchSignals(ctx, p.Saying("stopping; resume with: "+textio.Lines(runref.CommandIn(p, runs, append([]string{"clean"}, words...)...))))
 	defer end()
@@ -129,10 +130,7 @@ func cleanedError(p *console.Process, runs string, cleaned []session.Cleaned) er
 	live := false
 	for _, c := range cleaned {
 		if c.Err != nil {
-			faults = append(faults, &diag.Error{
-				Code: "clean-failed", Message: "clean run " + c.Run, Err: c.Err, Exit: diag.ExitUndecided,
-				Hint: "fix the cause and rerun, it resumes: " + runref.CommandIn(p, runs, "clean", c.Run),
-			})
+			faults = append(faults, cleanFault(c, runref.CommandIn(p, runs, "clean", c.Run)))
 		}
 		live = live || c.Live
 	}
@@ -140,6 +138,23 @@ func cleanedError(p *console.Process, runs string, cleaned []session.Cleaned) er
 		return console.ExitWith(diag.ExitLocked)
 	}
 	return errors.Join(faults...)
+}
+
+// cleanFault is why a run was not cleaned, and what to do.
+func cleanFault(c session.Cleaned, again string) error {
+	fault := &diag.Error{
+		Code: "clean-failed", Message: "clean run " + c.Run, Err: c.Err, Exit: diag.ExitUndecided, Hint: "fix the cause and rerun, it resumes: " + again,
+	}
+	var refused *diag.Error
+	switch {
+	case errors.Is(c.Err, context.Canceled):
+		return &diag.Error{Code: "interrupted", Message: "the cleaning of run " + c.Run + " was interrupted", Exit: diag.ExitInterrupted, Hint: "rerun, it resumes: " + again}
+	case errors.As(c.Err, &refused) && refused.Exit == diag.ExitRefused && refused.Hint != "":
+		fault.Exit, fault.Hint = refused.Exit, refused.Hint+"\n"+fault.Hint
+	case errors.Is(c.Err, durable.ErrForeign):
+		fault.Exit = diag.ExitRefused
+	}
+	return fault
 }
 
 // leftError names what clean cannot remove: it is outside of the VMs, and the agents that could remove it are dead.

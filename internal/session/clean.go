@@ -30,7 +30,7 @@ type Cleaning struct {
 	Only    []string // run ids; empty: all dead runs
 	Program Program
 	Say     func(run, text string) // may be nil
-	// AllowShell lets teardowns run programs of their scenarios. That the run was allowed to is no permission: its folder may be that of
+	// AllowShell lets teardowns run programs of their scenarios. Permission for the run does not count: its folder may be that of
 	// others, who wrote the scenario into it.
 	AllowShell bool
 	// Patience is shorter in tests with simulated hosts.

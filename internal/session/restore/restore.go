@@ -175,10 +175,10 @@ func (w *Way) Reach(ctx context.Context, left control.Leftover) (restored map[st
 	case err != nil:
 		w.Say(err.Error()) // all of its hosts may be switched off, by this very run
 	}
-	if err := w.Failpoint.At("recover.power"); err != nil {
+	if err := cmp.Or(context.Cause(ctx), w.Failpoint.At("recover.power")); err != nil {
 		return nil, err
 	}
-	restored = w.power(ctx, dark)
+	restored = w.power(context.WithoutCancel(ctx), dark) // a stop must not leave a node off that is about to be switched on
 	if err := w.Failpoint.At("recover.powered"); err != nil {
 		return nil, err
 	}
