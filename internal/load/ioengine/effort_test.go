@@ -21,7 +21,7 @@ import (
 )
 
 // behind runs a load of 3 s in a process of its own that another program starts, and returns its intervals.
-func behind(t *testing.T, options string, program ...string) []interval.Interval {
+func behind(t *testing.T, options string, program ...string) (all []interval.Interval, used time.Duration) {
 	t.Helper()
 	w := files(t, job(options+" time_based"))
 	w.Runtime, w.IntervalLength = 3*time.Second, 500*time.Millisecond
@@ -36,11 +36,11 @@ func behind(t *testing.T, options string, program ...string) []interval.Interval
 	if err := cmd.Run(); err != nil {
 		t.Fatal(err)
 	}
-	all := intervals(t, &out)
+	all = intervals(t, &out)
 	if len(all) < 5 {
 		t.Fatalf("%d intervals", len(all))
 	}
-	return all
+	return all, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 }
 
 // pinned runs a load on CPU 0, beside as many programs there that do nothing but burn it.
@@ -57,7 +57,8 @@ func pinned(t *testing.T, options string, burners int) []interval.Interval {
 			_ = burn.Wait()
 		}()
 	}
-	return behind(t, options, taskset, "-c", "0")
+	all, _ := behind(t, options, taskset, "-c", "0")
+	return all
 }
 
 func efforts(all []interval.Interval) string {
@@ -118,7 +119,7 @@ func TestThrottledGeneratorIsMarked(t *testing.T) {
 	if err := os.WriteFile(limit[0], []byte(limit[1]), 0); err != nil {
 		t.Fatal(err)
 	}
-	all := behind(t, "rw=randread bs=4k size=16m ioengine=null", "sh", "-c", `echo $$ > "$0/cgroup.procs" && exec "$@"`, group)
+	all, used := behind(t, "rw=randread bs=4k size=16m ioengine=null", "sh", "-c", `echo $$ > "$0/cgroup.procs" && exec "$@"`, group)
 	explained := 0
 	for i := range all {
 		// On a busy machine it never comes to its fifth of a CPU, and waits for one with the others.
@@ -126,7 +127,12 @@ func TestThrottledGeneratorIsMarked(t *testing.T) {
 			explained++
 		}
 	}
-	if _, starved := countMarks(all); explained < len(all)-2 || starved < len(all)-2 {
+	_, starved := countMarks(all)
+	switch marked := explained >= len(all)-2 && starved >= len(all)-2; {
+	case marked:
+	case used < 300*time.Millisecond: // half of its quota: a machine that stands still throttles nobody, and its clocks go on
+		t.Logf("undecided: the generator got only %v of CPU in 3 s, of which its quota allows 600 ms: %s", used, efforts(all))
+	default:
 		t.Errorf("%d of %d intervals are throttled or waited, %d are marked: %s", explained, len(all), starved, efforts(all))
 	}
 }
