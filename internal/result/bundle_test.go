@@ -143,8 +143,8 @@ func TestReplacedFolder(t *testing.T) {
 	}
 }
 
-// TestRemoveUnborn: a folder without a manifest is deleted only if all in it is what a run makes before its manifest.
-func TestRemoveUnborn(t *testing.T) {
+// TestRemoveIncomplete: a folder without a manifest is deleted only if all in it is what a run makes before its manifest.
+func TestRemoveIncomplete(t *testing.T) {
 	runs := t.TempDir()
 	at := func(name string) string { return filepath.Join(runs, name) }
 	err := errors.Join(os.MkdirAll(at("run/vms/a"), 0o700), os.WriteFile(at("run/events.ndjson"), nil, 0o600), os.Mkdir(at("photos"), 0o700),
@@ -153,7 +153,7 @@ func TestRemoveUnborn(t *testing.T) {
 		t.Fatal(err)
 	}
 	for id, want := range map[string]error{"run": nil, "none": nil, "photos": durable.ErrForeign, "link": durable.ErrForeign} {
-		if err := result.RemoveUnborn(runs, id); !errors.Is(err, want) {
+		if err := result.RemoveIncomplete(runs, id); !errors.Is(err, want) {
 			t.Errorf("%s: %v", id, err)
 		}
 	}

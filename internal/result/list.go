@@ -93,9 +93,9 @@ func Remove(runs, id string) error {
 	return nil
 }
 
-// RemoveUnborn deletes the folder of a run that died before it had a manifest. It refuses one with anything that such a run does not
+// RemoveIncomplete deletes the folder of a run that died before it had a manifest. It refuses one with anything that such a run does not
 // create: the name of the folder is from a journal, which others may have written.
-func RemoveUnborn(runs, id string) error {
+func RemoveIncomplete(runs, id string) error {
 	folder, err := durable.OpenFolder(runs)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -109,7 +109,7 @@ func RemoveUnborn(runs, id string) error {
 		return nil
 	}
 	for _, e := range entries {
-		if !slices.Contains(unbornNames, e.Name()) && !strings.HasPrefix(e.Name(), temporaryPrefix) {
+		if !slices.Contains(incompleteNames, e.Name()) && !strings.HasPrefix(e.Name(), temporaryPrefix) {
 			err = errors.Join(err, fmt.Errorf("%w: %q has no manifest, and is not of a run: it contains %q", durable.ErrForeign, folder.Path(id), e.Name()))
 			break
 		}
@@ -123,5 +123,5 @@ func RemoveUnborn(runs, id string) error {
 	return nil
 }
 
-// unbornNames are what a run has made before its manifest: see Create. The folders are the provider's and the metric store's.
-var unbornNames = []string{eventsFile, intervalsFile, samplesFile, rollupsFile, reserveFile, "vms", "metrics"}
+// incompleteNames are what a run has made before its manifest: see Create. The folders are the provider's and the metric store's.
+var incompleteNames = []string{eventsFile, intervalsFile, samplesFile, rollupsFile, reserveFile, "vms", "metrics"}

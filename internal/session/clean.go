@@ -288,7 +288,7 @@ func (c Cleaning) say(run, text string) {
 func (c Cleaning) seal(ctx context.Context, left control.Leftover, done *Cleaned) error {
 	dir := filepath.Join(c.Runs, done.Run)
 	if _, err := os.Stat(filepath.Join(dir, "manifest.json")); errors.Is(err, fs.ErrNotExist) {
-		return result.RemoveUnborn(c.Runs, done.Run) // it died while it created the bundle, so nothing was recorded
+		return result.RemoveIncomplete(c.Runs, done.Run) // it died while it created the bundle, so nothing was recorded
 	}
 	done.Dir = dir
 	w, err := result.Continue(dir)
