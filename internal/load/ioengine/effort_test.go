@@ -130,7 +130,7 @@ func TestThrottledGeneratorIsMarked(t *testing.T) {
 	_, starved := countMarks(all)
 	switch marked := explained >= len(all)-2 && starved >= len(all)-2; {
 	case marked:
-	case used < 300*time.Millisecond: // half of its quota: a machine that stands still throttles nobody, and its clocks go on
+	case used < 300*time.Millisecond: // half of its quota: a machine that stands still throttles no process, and its clocks go on
 		t.Logf("undecided: the generator got only %v of CPU in 3 s, of which its quota allows 600 ms: %s", used, efforts(all))
 	default:
 		t.Errorf("%d of %d intervals are throttled or waited, %d are marked: %s", explained, len(all), starved, efforts(all))
