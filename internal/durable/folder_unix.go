@@ -76,6 +76,29 @@ func OpenFolder(dir string) (*Folder, error) {
 // FolderOf is the folder that was opened as root, which the caller closes.
 func FolderOf(root *os.Root) *Folder { return &Folder{root} }
 
+// Root opens a folder in the folder. It is not a link, also if one takes its place meanwhile.
+func (f *Folder) Root(name string) (*os.Root, error) {
+	if err := f.plainFolders(name); err != nil {
+		return nil, err
+	}
+	before, err := f.root.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	root, err := f.root.OpenRoot(name)
+	if err != nil {
+		return nil, err
+	}
+	after, err := root.Stat(".")
+	if err == nil && !os.SameFile(before, after) {
+		err = f.foreign(name, "was replaced while it was opened")
+	}
+	if err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	return root, nil
+}
+
 // Path is the path of a name in the folder, as the folder was opened.
 func (f *Folder) Path(name string) string {
 	return filepath.Join(f.root.Name(), filepath.FromSlash(name))

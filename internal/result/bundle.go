@@ -50,6 +50,24 @@ func Open(dir string) (*Bundle, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open bundle: %w", err)
 	}
+	return open(dir, root)
+}
+
+// OpenIn opens the bundle of a run in a runs folder. Its folder must not be a link: the user named the run, and no path.
+func OpenIn(runs, id string) (*Bundle, error) {
+	folder, err := durable.OpenFolder(runs)
+	if err != nil {
+		return nil, fmt.Errorf("open bundle: %w", err)
+	}
+	defer folder.Close()
+	root, err := folder.Root(id)
+	if err != nil {
+		return nil, fmt.Errorf("open bundle: %w", err)
+	}
+	return open(folder.Path(id), root)
+}
+
+func open(dir string, root *os.Root) (*Bundle, error) {
 	b := &Bundle{dir: dir, root: root}
 	if err := b.load(); err != nil {
 		root.Close()

@@ -163,3 +163,30 @@ func TestRemoveIncomplete(t *testing.T) {
 		}
 	}
 }
+
+// TestOpenIn: the name of a run leads to a folder of the runs folder, and through no link.
+func TestOpenIn(t *testing.T) {
+	runs := t.TempDir()
+	w, err := result.Create(filepath.Join(runs, "run"), result.Manifest{Run: "run"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(w.Close(), os.Symlink("run", filepath.Join(runs, "link"))); err != nil {
+		t.Fatal(err)
+	}
+	b, err := result.OpenIn(runs, "run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.Dir() != filepath.Join(runs, "run") || b.Manifest().Run != "run" {
+		t.Errorf("%s, %+v", b.Dir(), b.Manifest())
+	}
+	if err := b.Close(); err != nil {
+		t.Error(err)
+	}
+	for _, id := range []string{"link", "../run", "none"} {
+		if _, err := result.OpenIn(runs, id); err == nil {
+			t.Errorf("%s was opened", id)
+		}
+	}
+}

@@ -140,7 +140,15 @@ func Open(p *console.Process, runs, word string) (*result.Bundle, error) {
 	if err != nil {
 		return nil, err
 	}
-	return OpenBundle(dir)
+	return openFound(runs, dir, word)
+}
+
+// openFound opens what Find found. Only a path that the user wrote may lead through a link.
+func openFound(runs, dir, word string) (*result.Bundle, error) {
+	if IsPath(word) || filepath.Dir(dir) != filepath.Clean(runs) {
+		return OpenBundle(dir)
+	}
+	return explained(result.OpenIn(runs, filepath.Base(dir)))
 }
 
 // OpenLive finds and opens one run and reports whether it is running. A bundle that is not running is opened again after that
@@ -154,12 +162,14 @@ func OpenLive(p *console.Process, runs, word string) (b *result.Bundle, live boo
 	if err := b.Close(); err != nil {
 		return nil, false, err
 	}
-	b, err = OpenBundle(dir)
+	b, err = openFound(runs, dir, word)
 	return b, false, err
 }
 
-func OpenBundle(dir string) (*result.Bundle, error) {
-	b, err := result.Open(dir)
+// OpenBundle opens the bundle in a folder.
+func OpenBundle(dir string) (*result.Bundle, error) { return explained(result.Open(dir)) }
+
+func explained(b *result.Bundle, err error) (*result.Bundle, error) {
 	if err == nil {
 		return b, nil
 	}
