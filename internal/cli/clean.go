@@ -110,7 +110,7 @@ func printCleaned(p *console.Process, runs string, cleaned []session.Cleaned, na
 func whatWasDone(p *console.Process, runs string, c session.Cleaned) string {
 	switch {
 	case c.Live:
-		return "skipped: the run is active, or another run uses its target"
+		return "skipped: the run is active, or another run or cleaning uses its target; rerun when that has ended"
 	case c.Err != nil:
 		return "cleanup failed"
 	}

@@ -205,7 +205,7 @@ func carryOut(ctx context.Context, o *order, word string, q queue, stop *stopper
 	}
 	prepared, err := session.Prepare(stop.Begun, made)
 	if err != nil {
-		return none, err
+		return none, errors.Join(err, leftOff(p, made.Runs, err))
 	}
 	defer prepared.Close()
 	warn(p, prepared)
@@ -217,6 +217,18 @@ func carryOut(ctx context.Context, o *order, word string, q queue, stop *stopper
 		return outcome, err
 	}
 	return outcome, reportRun(p, outcome, q)
+}
+
+// leftOff is a second error beside one of a target that does not answer: an earlier run may have left its hosts without power.
+func leftOff(p *console.Process, runs string, err error) error {
+	left, _ := session.Unfinished(runs) // the first error says more than one of the journals
+	if diag.ExitCode(err) != diag.ExitUnavailable || len(left) == 0 {
+		return nil
+	}
+	return &diag.Error{
+		Code: "not-cleaned", Message: "run " + left[len(left)-1] + " was not cleaned up, and may have left nodes without power", Exit: diag.ExitUnavailable,
+		Hint: "clean up first: " + runref.CommandIn(p, runs, "clean"),
+	}
 }
 
 // warn prints the warnings of the scenario and the plan.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/braggdev/bragg/internal/console"
 	"github.com/braggdev/bragg/internal/diag"
 	"github.com/braggdev/bragg/internal/result"
+	"github.com/braggdev/bragg/internal/session"
 	"github.com/braggdev/bragg/internal/textio"
 	"github.com/braggdev/bragg/internal/unit"
 )
@@ -97,7 +99,8 @@ func (l *runsListing) print(p *console.Process) error {
 	if l.asJSON {
 		return p.PrintJSON(lines)
 	}
-	return printRuns(p, dir, lines)
+	left, _ := session.Unfinished(dir) // a list of runs does not need the control folder; clean says what is wrong with it
+	return printRuns(p, dir, lines, left)
 }
 
 func newRunsList(p *console.Process) *cobra.Command {
@@ -113,7 +116,8 @@ func newRunsList(p *console.Process) *cobra.Command {
 	return cmd
 }
 
-func printRuns(p *console.Process, dir string, lines []runLine) error {
+// printRuns prints the table of runs. Those in left have a journal, also if they are sealed: they skipped their cleanup.
+func printRuns(p *console.Process, dir string, lines []runLine, left []string) error {
 	if len(lines) == 0 {
 		_, err := fmt.Fprintf(p.Stdout, "No runs in %s. Start one: bragg demo\n", textio.Lines(dir))
 		return err
@@ -135,7 +139,7 @@ func printRuns(p *console.Process, dir string, lines []runLine) error {
 		if verdict == "" || l.State == string(result.StateAborted) {
 			verdict = l.State
 		}
-		unfinished = unfinished || l.State == "unfinished"
+		unfinished = unfinished || l.State == "unfinished" || slices.Contains(left, l.Run) && l.State != "running"
 		t.Add(l.Run, scenario, l.Target, l.Created.Local().Format("2006-01-02 15:04"), took, verdict, l.Label)
 	}
 	if err := t.Print(p.Stdout); err != nil {

@@ -238,7 +238,11 @@ func (w *Way) await(ctx context.Context, on []bmc.Dark) (missing map[string]erro
 	missing = map[string]error{}
 	for i, d := range on {
 		if silent[i] != nil {
-			missing[d.Node.ID] = fmt.Errorf("%s has power, and did not answer in %v: %w", nodeNames(on[i:i+1]), most, silent[i])
+			within := fmt.Sprintf("in %v", most)
+			if ctx.Err() != nil {
+				within = "before the cleaning was stopped"
+			}
+			missing[d.Node.ID] = fmt.Errorf("%s has power, and did not answer %s: %w", nodeNames(on[i:i+1]), within, silent[i])
 			w.Say(missing[d.Node.ID].Error())
 		}
 	}
