@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -126,4 +128,28 @@ func TestLockOfOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	again()
+}
+
+// TestFolderOfSeveral: of several that create a file at the same time, all open the same one.
+func TestFolderOfSeveral(t *testing.T) {
+	f, err := durable.OpenFolder(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for round := range 200 {
+		name := strconv.Itoa(round)
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				file, err := f.Open(name, os.O_RDWR|os.O_CREATE, 0o600)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				_ = file.Close()
+			})
+		}
+		all.Wait()
+	}
 }

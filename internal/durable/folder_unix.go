@@ -108,7 +108,20 @@ func (f *Folder) Path(name string) string {
 func (f *Folder) Close() error { return f.root.Close() }
 
 // Open opens a file to change it in place, with flags as of os.OpenFile, without O_TRUNC.
-func (f *Folder) Open(name string, flag int, mode fs.FileMode) (*os.File, error) {
+func (f *Folder) Open(name string, flag int, mode fs.FileMode) (file *os.File, err error) {
+	for range openTries {
+		file, err = f.open(name, flag, mode)
+		if !errors.Is(err, fs.ErrExist) || flag&os.O_EXCL != 0 {
+			break
+		}
+	}
+	return file, err
+}
+
+// openTries bounds how often Open looks again at a name that another process makes and removes meanwhile.
+const openTries = 10
+
+func (f *Folder) open(name string, flag int, mode fs.FileMode) (*os.File, error) {
 	before, err := f.lookFile(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && flag&os.O_CREATE != 0:
